@@ -31,6 +31,8 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model, load
 from onward.scoreboard import suite
 from onward.verification.check import attempted, compared_with_source, verdict
+from onward.verification.compare import measure
+from onward.verification.data.sets import make_inputs
 from onward.zoo.fetch import fetched
 from onward.zoo.listing import Entry, listed
 
@@ -92,7 +94,19 @@ def _result(model: Model, opset: int, tool: str) -> tuple[str, str]:
         return "not told", f"the original does not run: {failure}"
     found = verdict(attempted(partial(compared_with_source, made, run, "the original")))
     status = {"verified": "agrees", "different": "differs"}.get(found.status, "not told")
-    return status, found.words
+    return status, found.words + (plainly(model, made) if status == "not told" else "")
+
+
+def plainly(model: Model, made: Model) -> str:
+    """How far two models are apart where nodes are computed one by one, as they stand."""
+    inputs = make_inputs(model)
+    one, other = (runners.prepare("onnxruntime:unoptimized", each)(inputs) for each in (model, made))
+    worst = max(error.overall for error in measure(one, other).values())
+    return (
+        f"; without the optimisations of ONNX Runtime the two are {worst:.0e} apart"
+        if worst
+        else ("; without the optimisations of ONNX Runtime the two are equal to the last bit")
+    )
 
 
 def _converted(model: Model, opset: int) -> Model:
@@ -101,7 +115,7 @@ def _converted(model: Model, opset: int) -> Model:
 
 def _plain(words: str) -> str:
     """The first line of a message, without paths of this machine."""
-    return re.sub(r"/[\w./-]*/", "", words.strip().split("\n")[0])[:240]
+    return re.sub(r"/[\w./-]*/", "", words.strip().split("\n")[0])[:320]
 
 
 def alone(entry: Entry) -> list[Cell]:
@@ -213,19 +227,23 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def page(cells: list[Cell], cases: list[tuple[str, str, str]], left: list[str], largest: float) -> str:
+HEAD = """# Any opset to any opset
+
+Real models and ONNX's own suite, [written at other opsets](../guide/onnx-to-onnx.md).
+`benchmarks/opsets.py` writes this page.
+
+<!-- written by benchmarks/opsets.py -->
+
+"""
+OF_MODELS, OF_SUITE = "## Real models", f"## ONNX's suite at opset {SUITE_OPSET}"
+
+
+def models_section(cells: list[Cell], left: list[str], largest: float) -> str:
     models = len({cell.model for cell in cells})
     lines = [
-        "# Any opset to any opset",
-        "",
-        "Real models and ONNX's own suite, [written at other opsets](../guide/onnx-to-onnx.md)."
-        " `benchmarks/opsets.py` writes this page.",
-        "",
-        "<!-- written by benchmarks/opsets.py -->",
+        OF_MODELS,
         "",
         describe("onward", "onnx", "onnxruntime"),
-        "",
-        "## Real models",
         "",
         f"{models} ONNX files of `benchmarks/zoo.csv`, up to {largest:g} MB each,"
         f" at opsets {', '.join(map(str, OPSETS))}."
@@ -249,22 +267,32 @@ def page(cells: list[Cell], cases: list[tuple[str, str, str]], left: list[str], 
         lines += [f"| {c.model} | {c.before} | {c.opset} | {c.status} | {_cell(c.words)} |" for c in other]
     if left:
         lines += ["", f"Not tried, because they could not be fetched or read: {', '.join(sorted(left))}."]
-    if cases:
-        count = Counter(outcome for _, outcome, _ in cases)
-        lines += [
-            "",
-            f"## ONNX's suite at opset {SUITE_OPSET}",
-            "",
-            f"{len(cases)} cases: {count['agrees']} agree, {count['refused']} are refused by name, {count['differs']}"
-            f" differ, {count['not run'] + count['fails']} are not run; of {count['nor does the original']} the"
-            " original does not give what is expected here, either.",
-            "",
-            "| cases | result | why |",
-            "|---|---|---|",
-        ]
-        reasons = Counter((outcome, _reason(outcome, why)) for _, outcome, why in cases if outcome != "agrees")
-        lines += [f"| {n} | {outcome} | {_cell(why)} |" for (outcome, why), n in reasons.most_common()]
+    return "\n".join(lines) + "\n\n"
+
+
+def suite_section(cases: list[tuple[str, str, str]]) -> str:
+    count = Counter(outcome for _, outcome, _ in cases)
+    lines = [
+        OF_SUITE,
+        "",
+        describe("onward", "onnx", "onnxruntime"),
+        "",
+        f"{len(cases)} cases: {count['agrees']} agree, {count['refused']} are refused by name, {count['differs']}"
+        f" differ, {count['not run'] + count['fails']} are not run; of {count['nor does the original']} the"
+        " original does not give what is expected here, either.",
+        "",
+        "| cases | result | why |",
+        "|---|---|---|",
+    ]
+    reasons = Counter((outcome, _reason(outcome, why)) for _, outcome, why in cases if outcome != "agrees")
+    lines += [f"| {n} | {outcome} | {_cell(why)} |" for (outcome, why), n in reasons.most_common()]
     return "\n".join(lines) + "\n"
+
+
+def as_it_is(title: str) -> str:
+    """A section of the page, up to the next one."""
+    _, found, rest = PAGE.read_text(encoding="utf-8").partition(title)
+    return found + rest.split("\n## ")[0].rstrip() + "\n" + ("\n" if title == OF_MODELS else "")
 
 
 def _reason(outcome: str, why: str) -> str:
@@ -283,8 +311,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="*", default=[str(LIST)])
     parser.add_argument("--largest", type=float, default=64, help="MB")
-    parser.add_argument("--no-suite", action="store_true")
-    parser.add_argument("--no-models", action="store_true")
+    parser.add_argument("--no-suite", action="store_true", help="its section of the page stays as it is")
+    parser.add_argument("--no-models", action="store_true", help="their section of the page stays as it is")
     parser.add_argument("--kept", type=Path, default=Path("build/opsets.jsonl"), help="results that are not made again")
     args = parser.parse_args()
     entries = [e for e in listed(args.models) if e.format == "onnx" and e.size_bytes <= args.largest * 2**20]
@@ -298,9 +326,10 @@ def main() -> None:
             with args.kept.open("a") as file:
                 file.writelines(json.dumps(asdict(cell)) + "\n" for cell in found)
             print(entry.name, " ".join(f"{c.opset}:{c.status}" for c in found if c.tool == "Onward"), flush=True)
-    cases = [] if args.no_suite else of_suite(SUITE_OPSET)
     left = [entry.name for entry in entries if entry.name not in {cell.model for cell in cells}]
-    PAGE.write_text(page(cells, cases, left, args.largest), encoding="utf-8")
+    models = as_it_is(OF_MODELS) if args.no_models else models_section(cells, left, args.largest)
+    cases = as_it_is(OF_SUITE) if args.no_suite else suite_section(of_suite(SUITE_OPSET))
+    PAGE.write_text(HEAD + models + cases, encoding="utf-8")
     print(f"wrote {PAGE}")
 
 

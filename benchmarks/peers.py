@@ -95,11 +95,11 @@ RUNS = {"onnx2torch": with_onnx2torch, "onnx2pytorch": with_onnx2pytorch}
 
 
 def onnx2torch(path: str | Path) -> nn.Module:
-    return _import("onnx2torch").convert(str(path))
+    return importlib.import_module("onnx2torch").convert(str(path))
 
 
 def onnx2pytorch(path: str | Path) -> nn.Module:
-    return _import("onnx2pytorch").ConvertModel(onnx.load(path))
+    return importlib.import_module("onnx2pytorch").ConvertModel(onnx.load(path))
 
 
 def remark() -> str:
@@ -107,11 +107,6 @@ def remark() -> str:
     if isinstance(_torchvision(), _StandIn):
         return "torchvision does not work here: the peers ran with a stand-in for it, which has no ops."
     return ""
-
-
-def _import(name: str) -> Any:
-    _torchvision()
-    return importlib.import_module(name)
 
 
 def _torchvision() -> ModuleType:
@@ -140,3 +135,6 @@ class _StandIn(ModuleType):
             raise RuntimeError(f"torchvision.{name}: torchvision is not usable with this torch")
 
         return sys.modules.get(f"{self.__name__}.{name}", unusable)
+
+
+_torchvision()  # whoever imports a peer finds it, or the stand-in

@@ -17,7 +17,6 @@ import machine
 import numpy as np
 import onnxruntime
 import sklearn_battery as battery
-from onward.frontends.sklearn.borrow import REFUSED
 from skl2onnx import convert_sklearn, to_onnx
 from skl2onnx.common.data_types import StringTensorType
 from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
@@ -28,6 +27,7 @@ from onward.exporters import from_sklearn
 from onward.formats.sklearn import asked
 from onward.formats.tables import feeds, is_frame, shortened
 from onward.frontends.sklearn.convert import expected_of
+from onward.frontends.sklearn.from_skl2onnx import REFUSED
 from onward.verification.compare import compare, differences
 
 PAGE = Path(__file__).parent.parent / "docs/measured/sklearn.md"

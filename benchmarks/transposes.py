@@ -16,7 +16,7 @@ from zoo_files import entries, there
 
 from onward.errors import OnwardError
 from onward.layout.channels_last import to_channels_last
-from onward.layout.onnx_to_onnx import prepared, transposes
+from onward.layout.onnx_to_onnx import prepare, transposes
 from onward.layout.roles import DOMAIN, TENSORFLOW
 from onward.layout.standard import to_standard
 from onward.model import Model, load
@@ -55,7 +55,8 @@ def measure(name: str, model: Model) -> Row | None:
 
 def checked(model: Model) -> str:
     """What comes out of the pass, its ops between transposes as ONNX Runtime has them, against the original."""
-    result = prepared(model)
+    result = model.copy().ir
+    prepare(result, model.ir_version)
     to_channels_last(result, TENSORFLOW)
     to_standard(result)
     try:

@@ -175,5 +175,5 @@ def test_a_backend_that_does_not_load_is_left_out_with_a_warning(tmp_path: Path)
         text=True,
         check=True,
     )
-    assert sorted(done.stdout.split()) == ["jax", "keras", "tensorflow", "torch"]
+    assert sorted(done.stdout.split()) == ["jax", "keras", "matlab", "tensorflow", "torch"]
     assert "the backend 'broken' of another package is left out" in done.stderr and "onward_broken" in done.stderr

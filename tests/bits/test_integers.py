@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import onnx_ir as ir
 import pytest
 
@@ -74,3 +76,56 @@ def test_the_fewest_layers_are_found_by_bisection() -> None:
     assert tried == [0, 1, 2, 4, 8, 6, 5]
     with pytest.raises(VerificationError, match="allowed"):
         fewest_left(["a"], lambda left: 1.0, 0.1)
+
+
+def test_no_further_off_than_the_tool_of_the_runtime(digits: Model, tmp_path: Path) -> None:
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    images = sklearn_images()
+    samples = [{"image": images[i : i + 50]} for i in range(0, 200, 50)]
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc,name-defined]
+        rest = iter(samples)
+
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            return next(self.rest, None)
+
+    quantization.quantize_static(DIGITS, tmp_path / "int8.onnx", Reader(), per_channel=True)
+    run, *others = (
+        prepare("onnxruntime", model)
+        for model in (digits, quantized(digits, samples).model, onward.load(tmp_path / "int8.onnx"))
+    )
+    test = {"image": images[200:]}
+    ours, theirs = (np.linalg.norm(other(test)["logits"] - run(test)["logits"]) for other in others)
+    assert ours < 0.95 * theirs
+
+
+def sklearn_images() -> np.ndarray:
+    datasets = pytest.importorskip("sklearn.datasets")
+    return (datasets.load_digits().images[:400] / 16).astype(np.float32)[:, None]
+
+
+def normalised(opset: int) -> Model:
+    """A convolution, what normalises its channels, and a ReLU, in an opset without scales for each channel."""
+    weight = RNG.standard_normal((8, 8, 3, 3)).astype(np.float32) / 9
+    factor = np.geomspace(0.5, 2, 8).astype(np.float32)
+    text = f"""<ir_version: 4, opset_import: ["": {opset}]>
+        main (float[batch,8,6,6] x) => (float[batch,8,6,6] y) {{
+            a = Conv <pads=[1,1,1,1]> (x, w)
+            b = BatchNormalization (a, factor, zero, zero, one)
+            c = Relu (b)
+            y = Conv <pads=[1,1,1,1]> (c, v)
+        }}"""
+    proto = onnx.parser.parse_model(text)
+    arrays = {"w": weight, "v": weight / factor[None, :, None, None], "factor": factor}
+    arrays |= {"zero": np.zeros(8, np.float32), "one": np.ones(8, np.float32)}
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in arrays.items())
+    return onward.load(proto)
+
+
+def test_normalisation_and_relu_are_part_of_a_layer() -> None:
+    model = normalised(11)
+    samples = [{"x": RNG.standard_normal((32, 8, 6, 6)).astype(np.float32)}]
+    found = quantized(model, samples)
+    assert not {"BatchNormalization", "Relu"} & {node.op_type for node in found.model.ir.graph}
+    assert len(found.layers) == 2 and all(0 < layer.loss < 0.02 for layer in found.layers)
+    assert found.model.opset[""] >= 13 and [v.name for v in found.model.ir.graph.outputs] == ["y"]

@@ -162,3 +162,10 @@ def test_weights_are_typed_by_their_data() -> None:
     model = load(proto).ir
     infer(model)
     assert shape(model.graph.outputs[0]) == ["N", 4]
+
+
+def test_an_input_with_a_default_may_be_given_in_other_sizes() -> None:
+    values = inferred(
+        "g (float[n,1] x, float[m,1] d) => (float[a,b] y) <float[1,1] d = {1}> { y = Concat <axis=0> (x, d) }"
+    )
+    assert shape(values["d"]) == ["m", 1] and shape(values["y"]) in ([None, 1], ["n + m", 1], ["m + n", 1])

@@ -202,3 +202,16 @@ def test_a_file_made_to_harm_is_one_error(name: str) -> None:
     graph = "g (string[N] x) => (string[N] y)" if data == "rows.feather" else "g (int8[N,M] x) => (int8[N,M] y)"
     with pytest.raises(OnwardError):
         scored(f"{graph} {{y = Identity(x)}}", data, "out.parquet")
+
+
+@pytest.mark.parametrize("out", ["out.npz", "out.parquet"])
+def test_batches_of_large_rows_have_fewer_of_them(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onward.scoring.sources.BATCH", 2560)
+    np.save("x.npy", np.arange(25 * 64, dtype=np.float32).reshape(25, 8, 8))
+    graph = "g (float[N, 8, 8] x) => (float[N] y) {a = Constant<value_ints=[1, 2]>() y = ReduceMax<keepdims=0>(x, a)}"
+    seen: list[int] = []
+    assert scored(graph, "x.npy", out, told=lambda done, total: seen.append(done)) == 25
+    assert seen == [10, 20, 25]
+    seen.clear()
+    assert scored(graph, "x.npy", out, mixed=True, told=lambda done, total: seen.append(done)) == 25
+    assert seen == [25]

@@ -288,3 +288,14 @@ def test_peers_are_judged_as_well(options: Options) -> None:
     assert found["peer:itself"][0] == "same" and found["peer:twice"][0] == "different"
     assert found["peer:nothing"] == ("failed", "RuntimeError: no such op")
     assert kept.cells["second.onnx", "peer:itself"].speed is not None
+
+
+def test_a_peer_that_cannot_be_timed_keeps_its_verdict(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> float:
+        raise RuntimeError("only one row")
+
+    monkeypatch.setattr("onward.zoo.speed.ratio", fails)
+    peers = {"itself": Peer("onnx", itself, frozenset({"onnx"}))}
+    ran = run_all(replace(options, to=(), peers=peers, only="second"), on=Here())
+    (cell,) = ran.cells.values()
+    assert cell.verdict == "same" and cell.speed is None

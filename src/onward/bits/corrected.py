@@ -1,8 +1,4 @@
-"""Blocks of 4 bits that make up for one another's errors, on data: what is rounded later is moved first.
-
-A product sums x · w. When one row of the matrix is rounded, the rows that are not rounded yet take over as much of the
-error as they can, by how what they are multiplied by goes together in the data.
-"""
+"""Blocks of 4 bits that make up for one another's errors, on data."""
 
 from __future__ import annotations
 
@@ -12,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.bits.blocks import STEPS, Blocks, Floats, Product, in_blocks, products
+from onward.bits.compensated import Grid, Moments, Numbers, compensated
 from onward.graph.infer import infer
 from onward.graph.names import Names
 from onward.graph.replace import constant
@@ -23,11 +19,6 @@ from onward.model import Model
 from onward.runners import prepare
 from onward.runners.calls import Inputs
 
-Moments = npt.NDArray[np.float64]
-"""Of what is multiplied by a matrix: the mean of x · xᵀ, (summed, summed)."""
-
-DAMPING = 0.01
-"""Of the mean of the squares, which is added to each: few data say little of what goes together."""
 LARGEST = 2**28
 """Bytes of moments that are measured in one run."""
 
@@ -105,28 +96,16 @@ def _square(model: ir.Model, names: Names, value: ir.Value, summed: int) -> str:
 
 def corrected(matrix: Floats, size: int, moment: Moments) -> Blocks:
     """A matrix (columns, summed) in blocks, for products with data of that moment."""
-    summed = matrix.shape[1]
-    factor = _factor(moment)
-    left = matrix.astype(np.float64)
     parts: list[Blocks] = []
-    for first in range(0, summed, size):
-        rows = slice(first, min(first + size, summed))
-        part = in_blocks(left[:, rows].astype(np.float32), size, np.diag(moment)[rows].astype(np.float32))
-        numbers, errors = part.numbers.copy(), np.zeros((len(left), rows.stop - first))
-        scale, point = part.scales[:, 0].astype(np.float64), part.points[:, 0].astype(np.float64)
-        for place, row in enumerate(range(rows.start, rows.stop)):
-            number = np.clip(np.round(left[:, row] / scale) + point, 0, STEPS)
-            numbers[:, 0, place] = number
-            errors[:, place] = (left[:, row] - (number - point) * scale) / factor[row, row]
-            left[:, row : rows.stop] -= np.outer(errors[:, place], factor[row, row : rows.stop])
-        left[:, rows.stop :] -= errors @ factor[rows, rows.stop :]
-        parts.append(replace(part, numbers=numbers))
+
+    def grid(left: Numbers, rows: slice) -> Grid:
+        part = in_blocks(left.astype(np.float32), size, np.diag(moment)[rows].astype(np.float32))
+        parts.append(part)
+        return Grid(part.scales[:, 0].astype(np.float64), part.points[:, 0].astype(np.float64), 0, STEPS)
+
+    numbers = compensated(matrix, moment, size, grid)
+    for place, part in enumerate(parts):
+        found = numbers[:, place * size : (place + 1) * size]
+        part.numbers[:, 0, : found.shape[1]] = found
     joined = (np.concatenate([getattr(p, name) for p in parts], axis=1) for name in ("numbers", "scales", "points"))
     return Blocks(*joined)
-
-
-def _factor(moment: Moments) -> Moments:
-    """The upper triangular factor of the inverse: what each row that is rounded passes on to the rest."""
-    damped = moment + np.eye(len(moment)) * max(DAMPING * float(np.mean(np.diag(moment))), 1e-12)
-    inverse = np.linalg.inv(damped)
-    return np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2).T)

@@ -10,12 +10,12 @@ import onnx_ir as ir
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.walk import all_graphs
 from onward.hub.tensors import Store
-from onward.hub.write import Writer
+from onward.hub.write import SPARE_INFOS, Writer
 from onward.model import Model
 
 OLDEST = 3
 _METADATA = 10
-"""The first IR version with metadata of nodes, values and graphs."""
+"""The first IR version with metadata of nodes, values and graphs, and with types of values in functions."""
 _INITIALIZERS = 4
 """The first in which an initializer need not be an input."""
 
@@ -34,6 +34,8 @@ def at_ir_version(model: Model, wanted: int | None) -> list[str]:
         for owner in _owners(model.ir):
             owner.metadata_props.clear()
         dropped.append(f"metadata of nodes and values, for which IR version {of_opset} has no place")
+    if of_opset < _METADATA and _forget_types(model.ir):
+        dropped.append(f"types of values in functions, for which IR version {of_opset} has no place")
     if wanted is None:
         return dropped
     if wanted < _INITIALIZERS:
@@ -75,3 +77,14 @@ def _owners(model: ir.Model) -> Iterator[ir.Graph | ir.Node | ir.Value]:
 
 def _has_metadata(model: ir.Model) -> bool:
     return any(owner.metadata_props for owner in _owners(model))
+
+
+def _forget_types(model: ir.Model) -> bool:
+    """Take the types from the values of functions; whether there were any."""
+    found = False
+    for function in model.functions.values():
+        found |= bool(function.graph.meta.pop(SPARE_INFOS, None))
+        for value in (*function.inputs, *(value for node in function for value in node.outputs)):
+            found |= value.type is not None or value.shape is not None
+            value.type = value.shape = None
+    return found

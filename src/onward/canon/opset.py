@@ -162,6 +162,7 @@ def _move(model: ir.Model, wanted: Mapping[str, int], kept: set[str]) -> int:
     moving = [n for n in nodes if n.domain in wanted and n.version is not None and is_moved(n, wanted[n.domain])]
     if moving:
         declared = _declared(model)
+        inside = {v: _Declared(v.type, v.shape) for f in model.functions.values() for v in _values(f.graph)}
         unread = {node for node in nodes if not _is_read(node, kept)}
         idle = {value for graph in _graphs(model) for value in graph.initializers.values() if not is_used(value)}
         inference = infer(model)
@@ -174,6 +175,9 @@ def _move(model: ir.Model, wanted: Mapping[str, int], kept: set[str]) -> int:
             for value in _values(graph):
                 if (kind := declared.get(value.name or "")) is not None:
                     value.type, value.shape = kind.type or value.type, kind.shape
+        for function in model.functions.values():  # what was inferred holds for one of its calls
+            for value in _values(function.graph):
+                value.type, value.shape = inside.get(value, _Declared(None, None))
         _forget_marks(model)
     for imports in (model.opset_imports, *(f.opset_imports for f in model.functions.values())):
         for domain in imports.keys() & wanted.keys():

@@ -89,7 +89,8 @@ class Inference:
                 if not value.is_initializer():
                     value.shape = _plausible(value.shape)
         for value in graph.initializers.values():
-            _type_as(value, value.const_value)
+            if not _is_open(value):
+                _type_as(value, value.const_value)
 
     def inside(self, graph: ir.Graph, inputs: Sequence[Kind]) -> list[Kind]:
         """The kinds of a body's outputs, given those of its inputs."""
@@ -243,6 +244,11 @@ def _type_as(value: ir.Value, tensor: ir.TensorProtocol | None) -> None:
     if tensor is not None:
         value.type = ir.TensorType(tensor.dtype)
         value.shape = tensor.shape  # type: ignore[assignment]
+
+
+def _is_open(value: ir.Value) -> bool:
+    """Whether this is an input that may be given in other sizes than its default has."""
+    return value.is_graph_input() and value.shape is not None and not value.shape.is_static()
 
 
 def _plausible(shape: ir.Shape | None) -> ir.Shape | None:

@@ -48,8 +48,10 @@ def score(
     """Run a model on every row of a file, and write the results to another; returns the number of rows.
 
     `data` is a .parquet, .csv, .feather, .npz or .npy file, or a folder of .parquet files; `out` is a .parquet, .csv,
-    .feather or .npz file. No more than a few batches of `batch` rows are in memory. The results have as many rows as
-    the data, in its order, and are written as a whole or not at all; a file that is there is replaced with `force`.
+    .feather or .npz file. No more than a few batches of `batch` rows are in memory, and of fewer rows where these are
+    large, such as pictures: 128 MB make a batch, unless `mixed` says that its rows belong together. The results have
+    as many rows as the data, in its order, and are written as a whole or not at all; a file that is there is replaced
+    with `force`.
 
     The columns of a model with data processing are those of the function that it was made from. An input of another
     model is fed by the column, or array, of its name, or by several columns side by side:
@@ -69,7 +71,7 @@ def score(
     """
     require("pyarrow", what="scoring")
     from onward.scoring.scorer import Plan
-    from onward.scoring.sources import source
+    from onward.scoring.sources import most_rows, source
     from onward.scoring.targets import check_target
 
     path = Path(out)
@@ -87,7 +89,7 @@ def score(
         if name not in found.schema.names:
             raise InvalidDataError(f"{data}: it has no column {name!r} to keep{meant(name, found.schema.names)}")
     plan = Plan(
-        batch,
+        batch if mixed else min(batch, most_rows(found.schema)),
         {name: listed(names) for name, names in (column or {}).items()},
         kept,
         listed(outputs),

@@ -24,6 +24,8 @@ BLOCK = 8 << 20
 """Bytes of a CSV file that are read at once; a row may not be longer."""
 BUFFER = 1 << 20
 """Bytes of a column of Parquet that are read at once: a group of rows may be larger than the memory."""
+BATCH = 128 << 20
+"""Bytes that the rows of a batch may take, as far as the types of the columns tell."""
 PART = 1 << 18
 """Rows that a part of a Parquet file has at least, in whole groups of rows."""
 
@@ -73,6 +75,18 @@ def source(path: Path) -> Source:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InvalidDataError(f"{path}: it has two columns {quote(twice)}: which is meant is open")
     return found
+
+
+def most_rows(schema: Any) -> int:
+    """Of a batch that is no larger than `BATCH`."""
+    return max(1, BATCH // max(1, sum(map(_width, schema.types))))
+
+
+def _width(kind: Any) -> int:
+    """Bytes of a value; 0 where they differ from row to row."""
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _width(kind.value_type)
+    return (int(kind.bit_width) + 7) // 8 if pa.types.is_primitive(kind) else 0
 
 
 def _of_parquet(path: Path) -> Source:

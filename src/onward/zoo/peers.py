@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,8 +51,9 @@ def peer_conversion(path: Path, peer: Peer) -> Found:
         if found.verdict == "different" and report.failure:
             found.verdict = "failed"
         elif found.verdict in ("same", "different"):
-            speed = ratio(run, original)
-            found.facts["speed"] = None if speed is None else round(speed, 3)
+            with contextlib.suppress(Exception):  # a runtime may raise anything at all; the verdict stands
+                speed = ratio(run, original)
+                found.facts["speed"] = None if speed is None else round(speed, 3)
     except Exception as error:
         found.verdict, found.message = raised(error)
         found.verdict = "failed" if found.verdict == "refused" else found.verdict

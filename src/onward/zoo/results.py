@@ -83,6 +83,8 @@ class Cell:
     verdict: Verdict
     message: str = ""
     """One sentence."""
+    explained: str = ""
+    """What somebody found who looked into it."""
     first_node: str = ""
     """The original name and op of the first node that differs, or that is refused."""
     error: float | None = None

@@ -192,6 +192,24 @@ def test_padding_of_a_maximum_is_zeros_where_nothing_is_below() -> None:
     check(model, [floats(2, 3, 9, 8)], unknown=False, backends=["keras"])
 
 
+def test_terms_of_which_there_may_be_none_are_no_bias() -> None:
+    """Keras's layer takes rows for a bias, and fails where there are none, as with boxes of which none was found."""
+    model = text_model(
+        """<ir_version: 9, opset_import: ["": 17]> g (float[5, 4] x, float[n, 4] z)
+            => (float[m, 4] y, float[n, 4] w) {
+            first, rest = Split<axis = 1>(x, sizes)  flat = Squeeze(first, one)  above = Greater(flat, zero)
+            picked = Compress<axis = 0>(x, above)  a = Relu(picked)  y = Add(picked, a)
+            b = Relu(z)  w = Add(z, b)
+        }""",
+        sizes=ints(1, 3),
+        one=ints(1),
+        zero=np.array(0, np.float32),
+    )
+    assert layers_of(model).count("Add") == 1, "a batch may be empty as well, which is the user's doing"
+    for sign in (1, -1):
+        check(model, [sign * np.abs(floats(5, 4)), floats(3, 4)], unknown=False, backends=["keras"])
+
+
 RESHAPES = {
     "flatten": ("y = Reshape(x, shape)", [0, -1], "Flatten"),
     "rest": ("y = Reshape(x, shape)", [0, 2, -1], "Reshape"),

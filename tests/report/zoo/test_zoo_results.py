@@ -133,6 +133,8 @@ def test_the_summary_counts_and_gives_reasons() -> None:
     assert "| `b/net.onnx` | different | off at conv\\_3; at `conv_3 (Conv)`; error 0.5 of 3.0e-05 |" in text
     assert "## training: what is not the same\n\nNothing.\n" in text
     assert "onnx2torch: what" not in text, "peers are counted only"
+    assert "| onnx2torch | PyTorch | 2 | **1** | **1** | 0 | 1 |" in text
+    assert "| h5 | 1 of 1 |" in text
     lines = [line for line in text.splitlines() if "evil" in line]
     assert lines and all("<b" not in re.sub(r"`[^`]*`|\\.", "", line) for line in lines)
     assert all(re.sub(r"\\\|", "", line).count("|") == 4 for line in lines), "a bar in a message ends no cell"
@@ -144,6 +146,12 @@ def test_the_summary_says_once_what_is_said_on_every_target() -> None:
     cells += [samples.cell(other, target, "refused", message=f"not on {target}") for target in ("torch", "jax")]
     text = markdown(samples.results([net, other], cells))
     assert text.count("it is not in the wheel") == 1 and text.count("| `net.onnx` | refused | not on") == 2
+
+
+def test_what_was_found_out_stands_beside_the_reason() -> None:
+    net = samples.facts("net.onnx")
+    found = samples.results([net], [samples.cell(net, "jax", "different", message="off", explained="by *rounding*")])
+    assert "; *looked into*: by \\*rounding\\* |" in markdown(found)
 
 
 def test_the_table_has_a_row_for_each_result(tmp_path: Path) -> None:

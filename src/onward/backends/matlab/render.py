@@ -140,7 +140,8 @@ def _render(expr: Expr, resolve: Resolve) -> tuple[str, int]:
         case Sequence():
             items = ", ".join(_paren(i, resolve, 0) for i in expr._items)
             is_text = any(isinstance(i, Literal) and isinstance(i._value, str) for i in expr._items)
-            return (f"{{{items}}}" if is_text else f"[{items}]"), ATOM
+            is_cell = is_text or expr._brackets == "{}"
+            return (f"{{{items}}}" if is_cell else f"[{items}]"), ATOM
         case Lazy():
             return _render(expr._force(), resolve)
         case _:

@@ -178,6 +178,7 @@ def _target(cell: Cell, history: Sequence[Run]) -> str:
     message = f'<p class="message">{escape(cell.message)}</p>' if cell.message else ""
     verb = "is refused" if cell.verdict == "refused" else "differs"
     node = f"<p>The first node that {verb}: <code>{escape(cell.first_node, 300)}</code></p>" if cell.first_node else ""
+    looked = f"<p><b>Looked into:</b> {escape(cell.explained)}</p>" if cell.explained else ""
     error = ""
     if cell.error is not None and not cell.message:
         allowed = f", where {number(cell.allowance)} is allowed" if cell.allowance is not None else ""
@@ -197,7 +198,7 @@ def _target(cell: Cell, history: Sequence[Run]) -> str:
     ran = " · ".join(escape(text, 200) for text in [*about, cell.versions] if text)
     return f"""<article class="card target" id="{anchor(cell.target)}">
 <h3>{escape(title(cell.target), 60)} {chip(cell.verdict)}{_runs(cell, history)}</h3>
-{message}{node}{error}<p class="next">{escape(told.sentence)}</p>{command}
+{message}{node}{error}{looked}<p class="next">{escape(told.sentence)}</p>{command}
 {_source(cell)}<p class="muted small ran">{ran}</p>
 </article>
 """

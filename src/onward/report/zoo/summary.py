@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from onward.report.wording import counted, number, printable, share
 from onward.report.zoo.index_page import models
-from onward.report.zoo.verdicts import MEANINGS, ORDER, is_peer, title
+from onward.report.zoo.verdicts import MEANINGS, ORDER, PEERS_MAKE, is_peer, title
 from onward.zoo.results import Cell, Results
 
 
@@ -28,6 +28,9 @@ def markdown(results: Results, headline: str = "Real models on every target") ->
     ]
     lines += ["", *_about(cells), "", "## By target", "", *_totals(results)]
     lines += ["", "| verdict | meaning |", "|---|---|", *(f"| {v} | {MEANINGS[v]} |" for v in ORDER)]
+    lines += ["", "## By format", "", "How many are the same, of how many.", "", *_formats(results)]
+    if beside := _peers(results):
+        lines += ["", "## Beside other converters", "", *beside]
     everywhere = _everywhere(results)
     if everywhere:
         lines += ["", "## What is not the same on any target, for one reason", "", *_reasons(everywhere.values())]
@@ -59,6 +62,41 @@ def _totals(results: Results) -> list[str]:
     return lines
 
 
+def _formats(results: Results) -> list[str]:
+    targets = [target for target in results.targets if not is_peer(target)]
+    lines = _head(["from", *(_plain(title(target)) for target in targets)])
+    for name in sorted({facts.format for facts in results.models.values()}):
+        counts = [tally(results, target, [name]) for target in targets]
+        lines.append(
+            _row([_plain(name or "unknown"), *(f"{same:,} of {tried:,}" if tried else "" for same, tried in counts)])
+        )
+    return lines
+
+
+def tally(results: Results, target: str, formats: Collection[str]) -> tuple[int, int]:
+    """How many models of some formats are the same on a target, and how many were tried there."""
+    known = {name for name, facts in results.models.items() if facts.format in formats}
+    found = [cell.verdict for cell in results.cells.values() if cell.target == target and cell.model in known]
+    return found.count("same"), len(found)
+
+
+def _peers(results: Results) -> list[str]:
+    """Each other converter, and Onward from the same models to the same target."""
+    lines = [
+        "Each on the same models, and judged in the same way. *Different* is a wrong result without an error.",
+        "",
+        *_head(["converter", "to", "models", "same", "Onward: same", "different", "Onward: different"]),
+    ]
+    for peer in filter(is_peer, results.targets):
+        to = PEERS_MAKE.get(title(peer), "")
+        tried = {cell.model: cell.verdict for cell in results.cells.values() if cell.target == peer}
+        own = [results.cells[model, to].verdict for model in tried if (model, to) in results.cells]
+        counts = [Counter(tried.values()), Counter(own)]
+        said = [f"**{found['same']:,}**" for found in counts] + [f"{found['different']:,}" for found in counts]
+        lines.append(_row([_plain(title(peer)), _plain(title(to)), f"{len(tried):,}", *said]))
+    return lines if any(map(is_peer, results.targets)) else []
+
+
 def _everywhere(results: Results) -> dict[str, Cell]:
     """Models of which the same is said on each of several targets of Onward: one of the cells."""
     found = {}
@@ -82,6 +120,8 @@ def _reason(cell: Cell) -> str:
         parts.append(f"at {_code(cell.first_node)}")
     if cell.verdict == "different" and cell.error is not None:
         parts.append(f"error {number(cell.error)}" + (f" of {number(cell.allowance)}" if cell.allowance else ""))
+    if cell.explained:
+        parts.append(f"*looked into*: {_plain(cell.explained, 1000)}")
     return "; ".join(parts)
 
 

@@ -13,6 +13,8 @@ from onward.zoo.results import TARGETS, TRAIN, Cell, Verdict
 
 PEER = "peer:"
 """What the targets that are other converters begin with."""
+PEERS_MAKE = {"onnx2torch": "torch", "onnx2pytorch": "torch", "tf2onnx": "onnx", "onnx2tf": "tflite"}
+"""What well-known converters make, as a target of Onward."""
 MEANINGS: dict[Verdict, str] = {
     "same": "converted, run on the same data as the source, and within what the source's own noise allows",
     "not verified": "converted, but there was nothing to compare",

@@ -1,0 +1,164 @@
+"""Real models in float16, beside onnxconverter-common: rows for docs/measured/bits.md."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+from turns import ratios
+
+import onward
+from onward.bits.narrow_floats import Narrowed, narrowed
+from onward.engine.jobs import Limits, Work
+from onward.engine.local import Local
+from onward.errors import OnwardError
+from onward.runners import prepare
+from onward.runners.calls import Inputs
+from onward.verification.compare import measure
+from onward.verification.data.sets import input_sets
+from onward.zoo.fetch import fetched
+from onward.zoo.listing import listed
+
+ROOT = Path(__file__).parents[1]
+LIST, KEPT = ROOT / "benchmarks/zoo.csv", ROOT / "build/bits-float16.jsonl"
+LIMITS = Limits(900.0, 8 * 10**9)
+TOOL = """
+import sys, onnx
+from onnxconverter_common.float16 import convert_float_to_float16
+onnx.save(convert_float_to_float16(onnx.load(sys.argv[1]), keep_io_types=True), sys.argv[2])
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model in float16; `why` is why it is not."""
+
+    nodes: int = 0
+    kept: int = 0
+    size: float = math.nan
+    """Bytes of the file in those of the original."""
+    weights: float = math.nan
+    error: float = math.nan
+    allowed: float = math.nan
+    time: float = math.nan
+    tool: str = ""
+    """What the other tool makes of it: agrees, differs, fails or does not load."""
+    tool_error: float = math.nan
+    why: str = ""
+
+
+def halved(peer: str, path: Path) -> Row:
+    model = onward.load(path)
+    samples = list(islice(input_sets(model), 2))
+    try:
+        found = narrowed(model, "float16", samples)
+    except OnwardError as error:
+        return Row(why=str(error))
+    run, half = (prepare("onnxruntime", each) for each in (model, found.model))
+    spent = ratios([partial(run, samples[0]), partial(half, samples[0])])[1]
+    tool, tool_error = by_tool(peer, path, run, samples, found) if peer else ("", math.nan)
+    sizes = [each.to_proto().ByteSize() for each in (model, found.model)]
+    worst = max(found.outputs, key=lambda one: one.metrics.overall / max(one.tolerance.overall, 1e-30))
+    return Row(
+        found.nodes,
+        len(found.kept),
+        sizes[1] / sizes[0],
+        found.model.nbytes / max(model.nbytes, 1),
+        worst.metrics.overall,
+        worst.tolerance.overall,
+        spent,
+        tool,
+        tool_error,
+    )
+
+
+def by_tool(peer: str, path: Path, run: Any, samples: list[Inputs], found: Narrowed) -> tuple[str, float]:
+    """It agrees where its outputs are within what Onward's may be off by."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "half.onnx"
+        try:
+            subprocess.run([peer, "-c", TOOL, path, out], check=True, capture_output=True, timeout=240)
+        except subprocess.SubprocessError:
+            return "fails", math.nan
+        try:
+            other = prepare("onnxruntime", onward.load(out))
+            errors = [measure(run(inputs), other(inputs)) for inputs in samples]
+        except OnwardError:
+            return "does not load", math.nan
+    places = [(name, error) for each in errors for name, error in each.items()]
+    allowed = {one.name: one.tolerance for one in found.outputs}
+    good = all(
+        error.overall <= allowed[name].overall and error.worst <= allowed[name].worst
+        for name, error in places
+        if name in allowed
+    )
+    return ("agrees" if good else "differs"), max(error.overall for _, error in places)
+
+
+def is_float(path: Path) -> bool:
+    """Whether it has weights in 32 bits, and none in fewer."""
+    kinds = {value.dtype.name for value in onward.load(path).ir.graph.initializers.values() if value.dtype is not None}
+    return "FLOAT" in kinds and kinds.isdisjoint({"INT8", "UINT8", "FLOAT16"})
+
+
+def nothing(_: object) -> None:
+    pass
+
+
+def known() -> dict[str, Row]:
+    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else []
+    return {(one := json.loads(line)).pop("name"): Row(**one) for line in lines}
+
+
+def rows(peer: str, largest: float, console: Console) -> dict[str, Row]:
+    """By model; those that are kept are not made again."""
+    entries = sorted(listed([LIST]), key=lambda one: one.size_bytes)
+    names = {fetched(e): e.name for e in entries if e.format == "onnx" and e.size_bytes <= largest * 1e6}
+    names = {path: name for path, name in names.items() if is_float(path)}
+    found = known()
+    KEPT.parent.mkdir(exist_ok=True)
+    jobs = [path for path, name in names.items() if name not in found]
+    done = Local(1).map(Work(partial(halved, peer), nothing, renewed=1), jobs, LIMITS)
+    for path, result in track(done, "float16", total=len(jobs), console=console):
+        row = found[names[path]] = result.value or Row(why=result.failure)
+        console.print(names[path], row, highlight=False)
+        with KEPT.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"name": names[path], **asdict(row)}) + "\n")
+    return {name: found[name] for name in names.values()}
+
+
+def lines(found: dict[str, Row]) -> Iterator[str]:
+    good = {name: row for name, row in found.items() if not row.why}
+    half = sum(row.weights < 0.55 for row in good.values())
+    tools = [row.tool for row in good.values()]
+    yield f"**{len(good)} of {len(found)}** float models agree within what rounding to float16 explains,"
+    yield f"{sum(row.kept == 0 for row in good.values())} of them with all nodes in 16 bits. The weights of {half}"
+    yield "take at most 0.55 of the room; the others have integers, or nodes that stay in 32 bits with their weights."
+    yield f"Of the files that onnxconverter-common writes, {tools.count('agrees')} agree by the same measure,"
+    yield f"{tools.count('differs')} differ, {tools.count('does not load')} are not loaded by ONNX Runtime, and in"
+    yield f"{tools.count('fails')} cases it fails. *Error* is that of the output that comes nearest to what is allowed."
+    yield ""
+    yield (
+        "| model | nodes in float16 | kept in 32 bits | file | weights | error | allowed | time |"
+        " onnxconverter-common |"
+    )
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---|"
+    for name, row in good.items():
+        tool = f"{row.tool}, {row.tool_error:.0e}" if row.tool in ("agrees", "differs") else row.tool
+        sizes = f"{row.size:.2f} | {row.weights:.2f}"
+        yield (
+            f"| {name} | {row.nodes} | {row.kept} | {sizes} | {row.error:.0e} | {row.allowed:.0e} | {row.time:.2f} |"
+            f" {tool} |"
+        )
+    yield ""
+    yield from (f"- `{name}`: {' '.join(row.why.split())}" for name, row in found.items() if row.why)

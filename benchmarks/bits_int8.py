@@ -1,0 +1,166 @@
+"""Networks that classify in int8, beside ONNX Runtime's quantizer: rows for docs/measured/bits.md."""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from held_to_avx2 import is_held
+from labelled import CLASSES, JUDGED, NETWORKS, SIZE, fed, taught
+from turns import ratios
+
+import onward
+from onward.bits.integers import quantized
+from onward.bits.search import accuracy
+from onward.model import Model
+from onward.runners import prepare
+from onward.runners.calls import Inputs
+from onward.verification.compare import measure
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build/bits-int8.jsonl"
+ROWS, AT_ONCE = 900, 100
+"""By which the network of the digits is calibrated, all others are what it is judged by; and rows of one set."""
+CALIBRATED, TIMED = 500, 16
+"""Images by which the other networks are calibrated, and images of one run whose time is taken."""
+MOST = 0.002
+TOOLS: dict[str, dict[str, Any]] = {
+    "tool": {},
+    "tool, prepared": {"prepared": True},
+    "tool, prepared, uint8 × int8 for each channel": {"prepared": True, "per_channel": True, "unsigned": True},
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A network with data to calibrate on, and others to judge by."""
+
+    model: Model
+    samples: list[Inputs]
+    marks: list[Any]
+    test: list[Inputs]
+    truth: list[Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    accuracy: float
+    error: float
+    weights: float
+    time: float
+    layers: str = ""
+    calibrated: float = 0.0
+    """The accuracy on the data that it was calibrated on."""
+
+
+def digits() -> Task:
+    import sklearn.datasets
+
+    data = sklearn.datasets.load_digits()
+    images, labels = (data.images / 16).astype(np.float32)[:, None], data.target
+    model = onward.load(ROOT / "examples/digits/digits.onnx")
+    return Task(model, *_sets("image", images[:ROWS], labels[:ROWS]), *_sets("image", images[ROWS:], labels[ROWS:]))
+
+
+def network(name: str) -> Task:
+    model = onward.load(taught(name))
+    entry = model.ir.graph.inputs[0].name or ""
+    one, other = fed(name, CALIBRATED, 3), fed(name, JUDGED, 2)
+    return Task(model, *_sets(entry, one.images, one.labels), *_sets(entry, other.images, other.labels))
+
+
+def _sets(name: str, images: Any, labels: Any) -> tuple[list[Inputs], list[Any]]:
+    starts = range(0, len(images), AT_ONCE)
+    return [{name: images[i : i + AT_ONCE]} for i in starts], [labels[i : i + AT_ONCE] for i in starts]
+
+
+def by_tool(
+    model: Model, samples: list[Inputs], prepared: bool = False, per_channel: bool = False, unsigned: bool = False
+) -> Model:
+    from onnxruntime import quantization
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self) -> None:
+            self.rest = iter(samples)
+
+        def get_next(self) -> Any:
+            return next(self.rest, None)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, ready, out = (Path(folder) / f"{name}.onnx" for name in ("floats", "ready", "int8"))
+        model.save(path, external_data=False)
+        if prepared:
+            quant_pre_process(str(path), str(ready), skip_symbolic_shape=True)
+        more = {"activation_type": quantization.QuantType.QUInt8} if unsigned else {}
+        quantization.quantize_static(ready if prepared else path, out, Reader(), per_channel=per_channel, **more)
+        return onward.load(out.read_bytes())
+
+
+def made(task: Task) -> Iterator[tuple[str, Model, str]]:
+    yield "floats", task.model, ""
+    whole = quantized(task.model, task.samples)
+    yield "Onward", whole.model, f"{len(whole.layers)}"
+    held = quantized(task.model, task.samples, labels=task.marks, most=MOST)
+    left = sum(layer.is_float for layer in held.layers)
+    yield f"Onward, `--max-loss {100 * MOST:g}%`", held.model, f"{len(held.layers) - left} of {len(held.layers)}"
+    for name, how in TOOLS.items():
+        yield name, by_tool(task.model, task.samples, **how), ""
+
+
+def rows(task: Task) -> dict[str, Row]:
+    found, run = {}, prepare("onnxruntime", task.model)
+    models = list(made(task))
+    runs = [prepare("onnxruntime", model) for _, model, _ in models]
+    few = {name: array[:TIMED] for name, array in task.test[0].items()}
+    times = ratios([partial(each, few) for each in runs])
+    expected = [run(inputs) for inputs in task.test]
+    for (name, model, layers), other, time in zip(models, runs, times, strict=True):
+        outputs = [other(inputs) for inputs in task.test]
+        errors = [e.overall for a, b in zip(expected, outputs, strict=True) for e in measure(a, b).values()]
+        calibrated = accuracy([other(inputs) for inputs in task.samples], task.marks)
+        size = model.nbytes / task.model.nbytes
+        found[name] = Row(accuracy(outputs, task.truth), float(np.mean(errors)), size, time, layers, calibrated)
+    return found
+
+
+def tasks() -> dict[str, Callable[[], Task]]:
+    return {"digits": digits} | {name: partial(network, name) for name in NETWORKS}
+
+
+def lines(only: str | None = None) -> Iterator[str]:
+    logging.disable(logging.WARNING)
+    kept: dict[str, Any] = {}
+    if KEPT.exists() and not is_held():
+        kept = dict(json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines())
+    yield f"The digits of `examples/digits`, calibrated on {ROWS} rows and judged on {1797 - ROWS} others, and networks"
+    yield f"of `keras.applications` that `benchmarks/labelled.py` taught {CLASSES} shapes, in images of {SIZE} × {SIZE}"
+    yield f"with noise: calibrated on {CALIBRATED}, and judged on {JUDGED} others. *Error* is that of the outputs,"
+    yield f"*time* that of a run of {TIMED} images beside the floats, of the processor."
+    yield "*Tool* is `onnxruntime.quantization.quantize_static`: as it is, behind `quant_pre_process`, and as its"
+    yield "documentation advises for processors with VNNI. What it writes saturates on those without; Onward's weights"
+    yield "have 7 bits, so that nothing does."
+    yield ""
+    yield "| network | | right | on the data of calibration | error | weights | time | layers in int8 |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for name, task in tasks().items():
+        if only is not None and name != only:
+            continue
+        if name not in kept:
+            kept[name] = {key: asdict(row) for key, row in rows(task()).items()}
+            if not is_held():
+                KEPT.parent.mkdir(exist_ok=True)
+                with KEPT.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([name, kept[name]]) + "\n")
+        for place, (title, cells) in enumerate(kept[name].items()):
+            row = Row(**cells)
+            numbers = f"{row.error:.1e} | {row.weights:.2f} | {row.time:.2f}" if place else "| 1 | 1"
+            right = f"{100 * row.accuracy:.2f} % | {100 * row.calibrated:.2f} %"
+            yield f"| {'' if place else name} | {title} | {right} | {numbers} | {row.layers} |"

@@ -1,0 +1,94 @@
+"""ONNX Runtime's quantizer on one model, told the ranges of values and the scales of weights."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.bits.observed import FOLLOW, LAYERS, Observed
+from onward.bits.ranges import Choice
+from onward.bits.seven_bits import rounded, scales
+from onward.model import Model, load
+from onward.runners.calls import Inputs
+
+
+class Quantizer:
+    def __init__(self, source: Model, samples: Sequence[Inputs], observed: Observed) -> None:
+        self._source, self._samples, self._observed = source, samples, observed
+        self._rounded = {name: rounded(*found) for name, found in observed.seen.items()}
+
+    def made(self, floats: Collection[str], choice: Choice) -> Model:
+        """The model in 8 bits, but the layers named; with ranges by choice."""
+        from onnxruntime import quantization
+
+        model, said = self._source.copy(), self._ranges(choice)
+        for node in model.ir.graph:
+            if (name := node.name or "") in self._rounded and name not in floats:
+                weight = node.inputs[1]
+                assert weight is not None and weight.name
+                weight.const_value = ir.tensor(self._rounded[name], name=weight.name)
+                said[weight.name] = self._scales(name, quantization.QuantType.QInt8)
+        with tempfile.TemporaryDirectory(prefix="onward-int8-") as folder, _quietly():
+            file, out = Path(folder) / "floats.onnx", Path(folder) / "integers.onnx"
+            model.save(file, external_data=False)
+            quantization.quantize_static(
+                file,
+                out,
+                _Reader(self._samples),
+                op_types_to_quantize=[*LAYERS, *FOLLOW],
+                per_channel=True,
+                reduce_range=True,
+                activation_type=quantization.QuantType.QUInt8,
+                weight_type=quantization.QuantType.QInt8,
+                nodes_to_exclude=list(floats),
+                extra_options={"TensorQuantOverrides": said},
+            )
+            found = load(out.read_bytes())
+        return replace(self._source, ir=found.ir, path=None)
+
+    def _ranges(self, choice: Choice) -> dict[str, list[dict[str, Any]]]:
+        chosen = {name: self._observed.ranges.of(name, choice) for name in self._observed.ranges}
+        return {name: [{"rmin": np.float32(low), "rmax": np.float32(high)}] for name, (low, high) in chosen.items()}
+
+    def _scales(self, name: str, kind: Any) -> list[dict[str, Any]]:
+        matrix, _ = self._observed.seen[name]
+        zero = np.array(0, np.int8)
+        said = [{"quant_type": kind, "scale": scale, "zero_point": zero} for scale in scales(matrix)]
+        said[0]["axis"] = matrix.axis
+        return said
+
+
+class _Reader:
+    def __init__(self, samples: Sequence[Inputs]) -> None:
+        self._samples, self._next = samples, iter(samples)
+
+    def get_next(self) -> Inputs | None:
+        return next(self._next, None)
+
+    def rewind(self) -> None:
+        self._next = iter(self._samples)
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def set_range(self, start_index: int, end_index: int) -> None:
+        self._next = iter(self._samples[start_index:end_index])
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """It advises everybody to preprocess models, which Onward does its own way."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
