@@ -105,6 +105,10 @@ NUMBERS = {"n1": np.array(1), "n2": np.array(2), "n3": np.array(3)}
     [
         ("a = Concat<axis=1>(x, x) b = Concat<axis=-2>(a, x) y = Neg(b)", ["Concat", "Neg"]),
         ("a = Concat<axis=1>(x, x) b = Concat<axis=2>(a, a) y = Neg(b)", ["Concat", "Concat", "Neg"]),
+        (
+            "a = Concat<axis=1>(x, x) n = Neg(x) b = Concat<axis=1>(n, x) y = Concat<axis=2>(a, b)",
+            ["Concat", "Neg", "Concat", "Concat"],
+        ),
         ("a = Reshape(x, flat) b = Unsqueeze(a, i1) y = Neg(b)", ["Reshape", "Neg"]),
         ("a = Reshape(x, s124) b = Squeeze(a, i1) y = Neg(b)", ["Reshape", "Neg"]),
         ("a = Slice(x, i0, far, i0) y = Neg(a)", ["Neg"]),
