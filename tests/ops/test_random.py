@@ -7,9 +7,10 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from harness import BACKENDS, node_model, reference
+from harness import node_model, reference
 from onnx import TensorProto
 
+from onward.backends.backend import backend
 from onward.model import load
 from onward.passes.pipelines import canonical
 from onward.scoreboard.suite import prepare
@@ -18,7 +19,7 @@ SIZE = 20_000
 Draw = Callable[..., np.ndarray]
 
 
-@pytest.fixture(params=[name for name in ("torch", "tensorflow", "jax") if name in BACKENDS])
+@pytest.fixture(params=[name for name in ("torch", "tensorflow", "jax", "matlab") if backend(name).is_installed])
 def draw(request: pytest.FixtureRequest) -> Draw:
     """What a model of one node draws on a backend."""
 

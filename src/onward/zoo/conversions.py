@@ -59,10 +59,10 @@ class Watched(Progress):
         self.run: Run | None = None
 
     @contextmanager
-    def step(self, number: int, seconds: float | None = None) -> Iterator[None]:
+    def step(self, number: int, seconds: float | None = None, what: str = "") -> Iterator[None]:
         began = time.perf_counter()
         try:
-            with super().step(number, seconds):
+            with super().step(number, seconds, what):
                 yield
         finally:
             self.seconds[number] += time.perf_counter() - began

@@ -66,9 +66,9 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     writer.write(name)
     inputs = [_side(value) for value in graph.graph.inputs if not value.is_initializer()]
     outputs = [_side(v, w) for v, w in zip(model.ir.graph.outputs, graph.graph.outputs, strict=True)]
-    header, *body = writer.traced[-1]
+    header, body = _header(writer.traced[-1])
     about = help_text(name, writer.inputs, writer.outputs, inputs, outputs)
-    traced = [[header, *about, *body], *writer.traced[-2::-1]]
+    traced = [[*header, *about, *body], *writer.traced[-2::-1]]
     template = "\n\n".join("\n".join(lines) for lines in traced) + "\n"
     leaves: dict[Scope, Any] = {path: _leaf(tensor) for path, tensor in weights.tensors.items()}
     leaves |= {path: _texts(array) for path, array in weights.arrays.items()}
@@ -88,12 +88,18 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     )
 
 
+def _header(lines: list[str]) -> tuple[list[str], list[str]]:
+    """The line, or the lines that go on, which begin a function, and the others."""
+    count = next(i for i, line in enumerate(lines, 1) if not line.endswith("..."))
+    return lines[:count], lines[count:]
+
+
 def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
     """What an input or output is called in the file, and what it holds."""
     shape = value.shape if value.shape is not None or inferred is None else inferred.shape
     kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
     dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
-    dtype = value.dtype or ir.DataType.UNDEFINED
+    dtype = value.dtype or (inferred.dtype if inferred is not None else None) or ir.DataType.UNDEFINED
     return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(value.type), "tensor")}  # type: ignore[arg-type]
 
 

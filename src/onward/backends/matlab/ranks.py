@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
+from onward.backends.matlab.equations import explicit
 from onward.graph.infer import DECLARED
 from onward.graph.walk import all_nodes
 
@@ -18,14 +19,27 @@ SAME = frozenset(
     "QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round ScatterElements ScatterND Selu "
     "Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Tile TopK "
     "Transpose Trilu GatherElements Concat Split ConvTranspose GlobalAveragePool GlobalMaxPool BitwiseNot "
-    "Flatten".split()
+    "Flatten Bernoulli ConvInteger DFT DynamicQuantizeLinear GridSample RandomNormalLike RandomUniformLike".split()
 )
 """Ops whose outputs have as many dimensions as the first input."""
 BROADCAST = frozenset(
     "Add Sub Mul Div Mod Pow And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift Equal Less LessOrEqual Greater "  # noqa: SIM905
     "GreaterOrEqual Min Max Sum Mean Where".split()
 )
-FIXED = {"NonZero": 2, "MelWeightMatrix": 2, "Range": 1, "EyeLike": 2}
+FIXED = {
+    "NonZero": 2,
+    "MelWeightMatrix": 2,
+    "Range": 1,
+    "EyeLike": 2,
+    "STFT": 4,
+    "HannWindow": 1,
+    "HammingWindow": 1,
+    "BlackmanWindow": 1,
+    "MaxRoiPool": 4,
+    "RoiAlign": 4,
+    "NonMaxSuppression": 2,
+    "Multinomial": 2,
+}
 
 
 def settle_ranks(graph: ir.Graph, declared: Sequence[ir.Value]) -> None:
@@ -52,6 +66,8 @@ def _rank(node: ir.Node, place: int) -> Rank:
     if op in FIXED:
         return FIXED[op]
     if op in SAME:
+        if op == "DynamicQuantizeLinear" and place > 0:
+            return 0
         return ranks[0] if place == 0 or op in ("Dropout", "TopK", "Split", "MaxPool") else None
     if op in BROADCAST:
         known = [rank for rank in ranks if rank is not None]
@@ -100,6 +116,14 @@ def _product(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
     return max(a, b, 2) - (a == 1) - (b == 1)
 
 
+def _contracted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    known = [rank for rank in ranks if rank is not None]
+    equation = node.attributes.get_string("equation")
+    if len(known) < len(ranks) or equation is None:
+        return None
+    return len(explicit(equation, known).partition("->")[2])
+
+
 def _length(node: ir.Node, place: int) -> int | None:
     """How many numbers an input of the node has."""
     value = node.inputs[place] if place < len(node.inputs) else None
@@ -116,6 +140,9 @@ RULES: dict[str, Callable[[ir.Node, Sequence[Rank]], Rank]] = {
     "Squeeze": _squeezed,
     "Expand": _expanded,
     "MatMul": _product,
+    "MatMulInteger": _product,
+    "AffineGrid": lambda node, ranks: _length(node, 1),
+    "Einsum": _contracted,
     "Reshape": lambda node, ranks: _length(node, 1),
     "ConstantOfShape": lambda node, ranks: _length(node, 0),
 }

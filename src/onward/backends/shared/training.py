@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from onward.backends.emit.arguments import options
@@ -13,8 +13,14 @@ from onward.errors import InvalidModelError
 from onward.spec.training import TRAINING, Adagrad, Adam, Momentum
 
 
-def _steps(
-    e: Emitter, helper: Expr, rate: Expr, count: Expr, tensors: Sequence[Expr], kinds: int, **options: Any
+def steps(
+    e: Emitter,
+    helper: Callable[..., Expr],
+    rate: Expr,
+    count: Expr,
+    tensors: Sequence[Expr],
+    kinds: int,
+    **options: Any,
 ) -> list[Expr]:
     """Call the helper for each optimized tensor: inputs and outputs come kind by kind, not tensor by tensor."""
     if not tensors or len(tensors) % kinds:
@@ -25,16 +31,16 @@ def _steps(
 
 
 def adam(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, p: Adam) -> list[Expr]:
-    return _steps(e, ops.adam_step, rate, count, tensors, 4, **vars(p))
+    return steps(e, ops.adam_step, rate, count, tensors, 4, **vars(p))
 
 
 def adagrad(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, p: Adagrad) -> list[Expr]:
-    return _steps(e, ops.adagrad_step, rate, count, tensors, 3, **vars(p))
+    return steps(e, ops.adagrad_step, rate, count, tensors, 3, **vars(p))
 
 
 def momentum(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, p: Momentum) -> list[Expr]:
     numbers = {name: value for name, value in vars(p).items() if name != "mode"}
-    return _steps(e, ops.momentum_step, rate, count, tensors, 3, **numbers, **options(nesterov=p.is_nesterov))
+    return steps(e, ops.momentum_step, rate, count, tensors, 3, **numbers, **options(nesterov=p.is_nesterov))
 
 
 RULES: dict[str, Rule] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from onward.backends.backend import PLAIN, Backend, Format, Limit, Options
+from onward.backends.backend import NOISE, PLAIN, Backend, Format, Limit, Options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from onward.backends.emit.package import Source
     from onward.backends.emit.target import Target
     from onward.model import Model
-
-NOISE = "the expected output holds rounding noise of numpy's FFT, 1.9e-7 where the exact answer, and ours, is 0"
 
 
 class Torch(Backend):

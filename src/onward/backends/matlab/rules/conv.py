@@ -30,13 +30,18 @@ def padding(win: Window) -> Any:
 def conv(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: Conv) -> Expr:
     rank_of(e, x)
     w, b = layer(e, w, b)
+    return ops.conv(x, w, b, *window_of(p))
+
+
+def window_of(p: Conv) -> list[Any]:
+    """Strides, padding, dilations and groups, up to the last one that is not what it usually is."""
     win = p.window
     assert win is not None
     window: list[Any] = [row(reversed(win.strides)), padding(win), row(reversed(win.dilations)), p.group]
     plain = [set(win.strides) == {1}, win.unpadded, set(win.dilations) == {1}, p.group == 1]
     while len(window) > 1 and plain[len(window) - 1]:
         window.pop()
-    return ops.conv(x, w, b, *window)
+    return window
 
 
 def layer(e: Emitter, w: Expr, b: Expr | None) -> tuple[Expr, Expr | None]:

@@ -1,4 +1,4 @@
-"""Matrix products: MatMul, Gemm, Det, and the linear layer that passes recognise."""
+"""Matrix products: MatMul, Gemm, Einsum, Det, and the linear layer that passes recognise."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.matlab.equations import explicit
 from onward.backends.matlab.rules.elementwise import is_real
 from onward.backends.matlab.rules.shape import dims_of, reshaped
 from onward.backends.matlab.target import ops, rank_of, rule
 from onward.backends.shared.layer_weights import Arrangement, owned
 from onward.backends.shared.linear import weighted
-from onward.spec.linear import Gemm, Linear
+from onward.spec.linear import Einsum, Gemm, Linear
 
 _D = ir.DataType
 
@@ -39,14 +40,17 @@ def _is_alone(e: Emitter, weight: Expr) -> bool:
 @rule("MatMul")
 def matmul(e: Emitter, a: Expr, b: Expr) -> Expr:
     """MATLAB's product has its factors the other way round, since rows are columns there."""
+    return product(e, a, b, a, b) if is_real(e, a) else _of_integers(e, a, b)
+
+
+def product(e: Emitter, a: Expr, b: Expr, left: Expr, right: Expr) -> Expr:
+    """A product of floats that are made of the elements of `a` and `b`."""
     m, n = rank_of(e, a), rank_of(e, b)
-    if not is_real(e, a):
-        return _of_integers(e, a, b)
     if m <= 2 and n == 2:
-        return b @ a
+        return right @ left
     if n == 1 and m <= 2:
-        return (a.T @ b) if m == 2 else (b.T @ a)
-    return _pages(e, ops.matmul(a, b.T if n == 1 else b), a, b)
+        return (left.T @ right) if m == 2 else (right.T @ left)
+    return _pages(e, ops.matmul(left, right.T if n == 1 else right), a, b)
 
 
 def _of_integers(e: Emitter, a: Expr, b: Expr) -> Expr:
@@ -84,3 +88,9 @@ def determinant(e: Emitter, x: Expr) -> Expr:
 @rule("onward::Inverse")
 def inverse(e: Emitter, x: Expr) -> Expr:
     return ops.inverse(x)
+
+
+@rule("Einsum")
+def einsum(e: Emitter, *operands: Expr, p: Einsum) -> Expr:
+    """The helper takes an equation that says everything."""
+    return ops.einsum(explicit(p.equation, [rank_of(e, x) for x in operands]), *operands)
