@@ -14,7 +14,7 @@ from onward.backends.emit.names import class_names
 from onward.backends.emit.package import emit, guarded, plain
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import Function, build_tree
-from onward.backends.emit.weights import Array, Tensor, Weights
+from onward.backends.emit.weights import Tensor, Weights
 from onward.backends.matlab.functions import MatlabWriter
 from onward.backends.matlab.matfile import Lazy
 from onward.backends.matlab.package import PACKAGE, MatlabSource, needed, package_name
@@ -23,7 +23,7 @@ from onward.backends.matlab.readme import help_text, image_text, readme
 from onward.backends.matlab.target import CLASSES, TARGET, refuse_rank
 from onward.backends.matlab.tree import nested
 from onward.backends.matlab.tree import plain as plain_tree
-from onward.backends.matlab.values import carrier, text_of
+from onward.backends.matlab.values import carrier, texts
 from onward.hub.collector import no_garbage_collection
 from onward.model import Model
 from onward.passes.pipelines import canonical
@@ -52,7 +52,7 @@ def generate(model: Model, out: Path | None = None) -> MatlabSource:
 def _check_ranks(graph: ir.Graph) -> None:
     """Refuse a model of which no one can say how many dimensions its inputs and outputs have."""
     for value in (*graph.inputs, *graph.outputs):
-        if isinstance(value.type, ir.TensorType) and value.shape is None:
+        if value.shape is None and (isinstance(value.type, ir.TensorType) or value.is_graph_output()):
             refuse_rank(value)
 
 
@@ -71,7 +71,7 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     traced = [[*header, *about, *body], *writer.traced[-2::-1]]
     template = "\n\n".join("\n".join(lines) for lines in traced) + "\n"
     leaves: dict[Scope, Any] = {path: _leaf(tensor) for path, tensor in weights.tensors.items()}
-    leaves |= {path: _texts(array) for path, array in weights.arrays.items()}
+    leaves |= {path: texts(array) for path, array in weights.arrays.items()}
     return MatlabSource(
         model=template.replace(PACKAGE, package),
         ops=None,
@@ -95,18 +95,15 @@ def _header(lines: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
-    """What an input or output is called in the file, and what it holds."""
-    shape = value.shape if value.shape is not None or inferred is None else inferred.shape
+    """What an input or output is called in the file, and what it holds: each element of it, if it is a sequence."""
+    known = [one for one in (value, inferred) if one is not None and one.shape is not None]
+    of = value.type or (None if inferred is None else inferred.type)
+    shape = known[-1 if isinstance(of, ir.SequenceType | ir.OptionalType) else 0].shape if known else None
     kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
     dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
-    dtype = value.dtype or (inferred.dtype if inferred is not None else None) or ir.DataType.UNDEFINED
-    return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(value.type), "tensor")}  # type: ignore[arg-type]
+    dtype = ir.DataType.UNDEFINED if of is None else of.dtype or ir.DataType.UNDEFINED
+    return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
 
 
 def _leaf(tensor: Tensor) -> Lazy:
     return Lazy(tensor.read, tensor.shape, carrier(tensor.dtype))
-
-
-def _texts(array: Array) -> list[str]:
-    """A column of texts."""
-    return [text_of(item) for item in array.reshape(-1)]

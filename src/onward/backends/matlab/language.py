@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from onward.backends.emit.expr import Expr, Resolve
+from onward.backends.emit.expr import Expr, Index, Ref, Resolve, Var, forced, walk
 from onward.backends.emit.names import identifier
 from onward.backends.emit.printing.language import Language
 from onward.backends.matlab.render import render
@@ -68,6 +68,11 @@ class Matlab(Language):
 
     def name(self, wish: str) -> str:
         return name(wish)
+
+    def takes(self, consumer: Expr, variable: Var) -> bool:
+        """What a function gives has to be a variable before it is indexed."""
+        indexed = (forced(expr._obj) for expr in walk(consumer) if isinstance(expr, Index))
+        return not any(isinstance(found, Ref) and found._var is variable for found in indexed)
 
     def assignment(self, left: list[str], text: str, *, rest: bool, is_display: bool) -> list[str]:
         if rest:

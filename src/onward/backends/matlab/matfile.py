@@ -47,7 +47,7 @@ class Lazy:
 
 
 def write(file: BinaryIO, variables: Mapping[str, Any]) -> None:
-    """Write variables: arrays, `Lazy` ones, texts, lists (cell arrays) and dictionaries (structs)."""
+    """Write variables: arrays, `Lazy` ones, texts, lists and object arrays (cell arrays), dictionaries (structs)."""
     text = b"MATLAB 5.0 MAT-file, written by Onward".ljust(116)
     file.write(text + bytes(8) + struct.pack("<H", 0x0100) + b"IM")
     for name, value in variables.items():
@@ -65,8 +65,12 @@ def _matrix(file: BinaryIO, name: bytes, value: Any) -> None:
             _head(file, CHAR, (1, codes.size) if codes.size else (0, 0), name)
             _element(file, UTF16, codes.tobytes())
         case list():
-            _head(file, CELL, (len(value), 1), name)
+            _head(file, CELL, (1, len(value)), name)
             for item in value:
+                _matrix(file, b"", item)
+        case np.ndarray() if value.dtype == object:
+            _head(file, CELL, dims_of(value.shape), name)
+            for item in value.reshape(-1):
                 _matrix(file, b"", item)
         case dict():
             _head(file, STRUCT, (1, 1), name)
@@ -129,6 +133,9 @@ def _size(name: bytes, value: Any) -> int:
             return base + padded(8) + padded(len(value.encode("utf-16-le", "surrogatepass")))
         case list():
             return base + padded(8) + sum(8 + _size(b"", item) for item in value)
+        case np.ndarray() if value.dtype == object:
+            head = base + padded(4 * len(dims_of(value.shape)))
+            return head + sum(8 + _size(b"", item) for item in value.reshape(-1))
         case dict():
             return base + padded(8) + 8 + padded(FIELD * len(value)) + sum(8 + _size(b"", v) for v in value.values())
     dims = dims_of(value.shape)

@@ -19,7 +19,8 @@ SAME = frozenset(
     "QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round ScatterElements ScatterND Selu "
     "Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Tile TopK "
     "Transpose Trilu GatherElements Concat Split ConvTranspose GlobalAveragePool GlobalMaxPool BitwiseNot "
-    "Flatten Bernoulli ConvInteger DFT DynamicQuantizeLinear GridSample RandomNormalLike RandomUniformLike".split()
+    "Flatten Bernoulli ConvInteger DFT DynamicQuantizeLinear GridSample RandomNormalLike RandomUniformLike "
+    "SequenceErase SequenceAt Optional OptionalGetElement".split()
 )
 """Ops whose outputs have as many dimensions as the first input."""
 BROADCAST = frozenset(
@@ -45,12 +46,13 @@ FIXED = {
 def settle_ranks(graph: ir.Graph, declared: Sequence[ir.Value]) -> None:
     """Note the number of dimensions of what has no shape, in place, from the beginning to the end.
 
+    That of a sequence or an optional is that of its elements.
     What the file says of its outputs is taken where nothing else is known.
     """
     said = {value.name: value.shape for value in declared if value.shape is not None}
     for node in all_nodes(graph):
         for i, value in enumerate(node.outputs):
-            if value.shape is None and (value.type is None or isinstance(value.type, ir.TensorType)):
+            if value.shape is None:
                 rank = _rank(node, i)
                 shape = said.get(value.name) if value.is_graph_output() else value.meta.get(DECLARED)
                 if rank is None and shape is not None:
@@ -124,6 +126,23 @@ def _contracted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
     return len(explicit(equation, known).partition("->")[2])
 
 
+def _inserted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    sequence = node.inputs[0]
+    producer = None if sequence is None else sequence.producer()
+    is_new = producer is not None and producer.op_type == "SequenceEmpty"
+    return ranks[1] if is_new or ranks[0] == ranks[1] else None
+
+
+def _parts(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    if ranks[0] is None or any(given is not None for given in node.inputs[1:]):
+        return ranks[0]
+    return ranks[0] - 1 + node.attributes.get_int("keepdims", 1)
+
+
+def _joined(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    return None if ranks[0] is None else ranks[0] + node.attributes.get_int("new_axis", 0)
+
+
 def _length(node: ir.Node, place: int) -> int | None:
     """How many numbers an input of the node has."""
     value = node.inputs[place] if place < len(node.inputs) else None
@@ -143,6 +162,10 @@ RULES: dict[str, Callable[[ir.Node, Sequence[Rank]], Rank]] = {
     "MatMulInteger": _product,
     "AffineGrid": lambda node, ranks: _length(node, 1),
     "Einsum": _contracted,
+    "SequenceConstruct": lambda node, ranks: ranks[0] if len(set(ranks)) == 1 else None,
+    "SequenceInsert": _inserted,
+    "SplitToSequence": _parts,
+    "ConcatFromSequence": _joined,
     "Reshape": lambda node, ranks: _length(node, 1),
     "ConstantOfShape": lambda node, ranks: _length(node, 0),
 }

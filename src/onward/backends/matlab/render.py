@@ -26,6 +26,7 @@ from onward.backends.emit.expr import (
     SliceExpr,
     Unary,
 )
+from onward.errors import UnsupportedError
 
 ATOM, POWER, UNARY, TIMES, PLUS, COLON = 14, 10, 9, 8, 7, 6
 BINARY = {
@@ -49,6 +50,12 @@ BINARY = {
 """MATLAB's operators, and how tightly they bind."""
 FUNCTIONS = {"math.floor": "floor", "math.ceil": "ceil", "math.sqrt": "sqrt", "int": "fix", "float": "double"}
 """What MATLAB calls functions of Python that host numbers are computed by."""
+
+
+class Item(Index):
+    """`x{1}`: what lies in a cell array."""
+
+    __slots__ = ()
 
 
 def literal_text(value: Any) -> str:
@@ -81,7 +88,14 @@ def string_text(text: str) -> str:
     """A text in single quotes; where it has more than plain characters, by their bytes."""
     if all(" " <= ch <= "~" for ch in text):
         return "'" + text.replace("'", "''") + "'"
-    return f"native2unicode(uint8([{', '.join(map(str, text.encode('utf-8', 'surrogatepass')))}]), 'UTF-8')"
+    check_text(text)
+    return f"native2unicode(uint8([{', '.join(map(str, text.encode()))}]), 'UTF-8')"
+
+
+def check_text(text: str) -> None:
+    """Refuse what is no Unicode: MATLAB's texts are nothing else."""
+    if any("\ud800" <= ch <= "\udfff" for ch in text):
+        raise UnsupportedError(f"the text {text!r} is not valid UTF-8, which texts of MATLAB have to be")
 
 
 def render(expr: Expr, resolve: Resolve) -> str:
@@ -125,8 +139,9 @@ def _render(expr: Expr, resolve: Resolve) -> tuple[str, int]:
         case Call():
             return _call(expr, resolve), ATOM
         case Index():
+            open_, close = "{}" if isinstance(expr, Item) else "()"
             items = ", ".join(_paren(i, resolve, 0) for i in expr._items)
-            return f"{_paren(expr._obj, resolve, ATOM)}({items})", ATOM
+            return f"{_paren(expr._obj, resolve, ATOM)}{open_}{items}{close}", ATOM
         case SliceExpr():
             start, stop, step = ("" if p is None else _paren(p, resolve, PLUS) for p in expr._parts)
             return f"{start}:{step}:{stop}" if step else f"{start}:{stop}", COLON

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from onward.backends.matlab import matfile
 from onward.backends.matlab.octave.process import COUNT, Process, process
 from onward.backends.matlab.package import MatlabSource, write_files
-from onward.backends.matlab.values import from_octave, read, to_octave
+from onward.backends.matlab.values import Cells, from_octave, read, to_octave
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,15 @@ def _side(said: dict[str, Any]) -> Side:
 
 
 def _value(value: Any, side: Side) -> Any:
-    if side.kind == "optional" and getattr(value, "size", 1) == 0 and not isinstance(value, list):
+    if (
+        side.kind == "optional"
+        and isinstance(value, np.ndarray)
+        and value.dtype == np.float64
+        and value.shape == (0, 0)
+    ):
         return None
-    if side.kind == "sequence":
-        return [from_octave(item, side.dtype, None) for item in value]
+    if side.kind == "sequence" or (isinstance(value, Cells) and side.dtype != "STRING"):
+        return [from_octave(item, side.dtype, side.rank) for item in value]
     return from_octave(value, side.dtype, side.rank)
 
 

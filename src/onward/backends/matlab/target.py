@@ -157,7 +157,13 @@ class MatlabTarget(Target):
         return Name("double")(x)
 
     def pick(self, table: Expr, index: Expr) -> Expr:
-        return ops.gather(table, index, axis_dim(_emitter(table), table, 0))
+        if isinstance(table, Arg) and isinstance(index, Arg):
+            e = table._emitter
+            return ops.gather(table, index, axis_dim(e, table, 0), rank_of(e, table), rank_of(e, index))
+        return table[index + 1]  # a vector that a rule made
+
+    def pick_strings(self, strings: Expr, index: Expr, node: ir.Node) -> Expr:
+        return strings[index + 1]
 
     def call(self, function: str, *arguments: Any) -> Expr:
         if function == "if":

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.matlab.render import check_text
 from onward.backends.matlab.target import CLASSES
 from onward.errors import RunFailure
 
@@ -25,7 +26,7 @@ def to_octave(value: Any, dtype: ir.DataType | None) -> Any:
         raise RunFailure("MATLAB code takes no dictionaries")
     array = np.asarray(value)
     if array.dtype.kind in "OUS":
-        return [text_of(item) for item in array.reshape(-1)]
+        return texts(array)
     return array.astype(carrier(ir.DataType.from_numpy(array.dtype)), copy=False)
 
 
@@ -37,8 +38,16 @@ def carrier(dtype: ir.DataType) -> np.dtype[Any]:
     return np.dtype(NUMPY.get(kind, kind))
 
 
+def texts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Texts as `matfile` writes them."""
+    return np.array([text_of(item) for item in array.reshape(-1)], object).reshape(array.shape)
+
+
 def text_of(item: Any) -> str:
-    return item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else str(item)
+    """A text, which is Unicode: MATLAB holds no other bytes."""
+    text = item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else str(item)
+    check_text(text)
+    return text
 
 
 def read(file: BinaryIO) -> Any:

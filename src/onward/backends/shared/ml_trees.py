@@ -38,13 +38,15 @@ class Words:
     """(leaves, weights, aggregate): the SUM, AVERAGE, MIN or MAX of what the leaves of each row give, by target."""
     by_turns: Word
     """(values, rounds, targets): the sums of columns that belong to the targets in turn."""
-    any_of: Word
-    """Whether any is true along the second axis."""
     is_finite: Word
     best: Word
     """The column of the highest score of each row."""
     columns: Word
     """Two columns side by side; zeros for a first one that is None."""
+    column: Word
+    """(scores, k): column k, as a vector."""
+    is_scored: Word
+    """(leaves, given): whether any leaf that a row reaches gives something to each target."""
     softmax: Word
     sigmoid: Word
 
@@ -129,7 +131,7 @@ def _scores(e: Emitter, w: Words, leaves: Expr, forest: Forest, aggregate: str, 
 
 def _is_scored(e: Emitter, w: Words, leaves: Expr, forest: Forest) -> Expr:
     """Whether any leaf that a row reaches gives something to each target."""
-    return w.any_of(e.target.pick(e.constant(~np.isnan(forest.weights), "given"), leaves))
+    return w.is_scored(leaves, e.constant(~np.isnan(forest.weights), "given"))
 
 
 def _single(w: Words, scores: Expr, forest: Forest) -> Expr:
@@ -173,14 +175,16 @@ def _one_class(e: Emitter, w: Words, scores: Expr, p: TreeClassifier) -> tuple[E
     if isinstance(p.labels[0], str) or len(p.base) > 1:
         raise UnsupportedError(f"{origin(e.node)}: a single class with these labels or base values has no meaning")
     scores = e.let(scores + float(p.base[0]), "scores") if p.base.any() else scores
-    return w.as_index(scores[:, 0] > 0), _transformed(w, _single(w, scores, p.forest), p.transform, is_column=True)
+    return w.as_index(w.column(scores, 0) > 0), _transformed(
+        w, _single(w, scores, p.forest), p.transform, is_column=True
+    )
 
 
 def _two_classes(e: Emitter, w: Words, scores: Expr, p: TreeClassifier) -> tuple[Expr, Expr]:
     first, second = p.forest.scored()
     if second is None or first is None:
         raise UnsupportedError(f"{origin(e.node)}: of two classes, some leaves of a tree give a score to one only")
-    zero, one = scores[:, 0], scores[:, 1]
+    zero, one = w.column(scores, 0), w.column(scores, 1)
     is_positive = not (p.forest.weights < 0).any()
     if len(p.base) == 2 and second:
         one = e.let(zero + float(p.base[1]))

@@ -38,13 +38,18 @@ def fitted_once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     def call(frame: Any) -> Any:
         nonlocal values
+        if values is not None:
+            again = iter(values)
+            return _with(lambda _: next(again), function, frame)
         found: list[Any] = []
-        if values is None:
-            result = _with(lambda value: (found.append(value), value)[1], function, frame)
-            values = found
-            return result
-        again = iter(values)
-        return _with(lambda _: next(again), function, frame)
+
+        def noted(value: Any) -> Any:
+            found.append(value)
+            return value
+
+        result = _with(noted, function, frame)
+        values = found
+        return result
 
     return call
 

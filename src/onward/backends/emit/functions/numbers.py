@@ -91,7 +91,7 @@ def rebuilt(expr: Expr, change: Change, words: Words, word: str = "number") -> E
             given = tuple(part(x, words.of_call(expr._fn, i)) for i, x in enumerate(expr._args))
             return Call(function, given, {k: part(x, words.keywords.get(k, k)) for k, x in expr._kwargs.items()})
         case Index():
-            return Index(part(expr._obj), tuple(part(item, "index") for item in expr._items))
+            return type(expr)(part(expr._obj), tuple(part(item, "index") for item in expr._items))
         case SliceExpr():
             first, last, step = expr._parts
             return SliceExpr(

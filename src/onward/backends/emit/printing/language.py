@@ -6,7 +6,7 @@ import builtins
 import itertools
 from typing import ClassVar
 
-from onward.backends.emit.expr import Expr, Resolve, render
+from onward.backends.emit.expr import Expr, Resolve, Var, render
 from onward.backends.emit.names import identifier
 
 WIDTH = 100
@@ -33,6 +33,10 @@ class Language:
     def name(self, wish: str) -> str:
         """A name that is safe, and resembles one of the file."""
         return identifier(wish)
+
+    def takes(self, consumer: Expr, variable: Var) -> bool:
+        """Whether an expression can stand where another one reads a variable."""
+        return True
 
     def assignment(self, left: list[str], text: str, *, rest: bool, is_display: bool) -> list[str]:
         """`a, b = text`; with `rest`, the last name is a list of all that is left."""

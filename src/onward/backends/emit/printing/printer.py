@@ -204,6 +204,8 @@ class FunctionPrinter:
         value = self._inlined[target]
         if isinstance(consumer, Ref):
             return True
+        if not self._language.takes(consumer, target):
+            return False
         if target.kind == "host" and depth(value, self._inlined) <= 3:
             return True
         if depth(consumer, self._inlined) > INLINE_DEPTH:

@@ -24,10 +24,11 @@ WORDS = Words(
     where=jnp.where,
     total=_total,
     by_turns=lambda values, rounds, targets: values.reshape(-1, rounds, targets).sum(1),
-    any_of=lambda given: given.any(1),
     is_finite=jnp.isfinite,
     best=lambda scores: scores.argmax(1),
     columns=_columns,
+    column=lambda scores, k: scores[:, k],
+    is_scored=lambda leaves, given: given[leaves].any(1),
     softmax=jax.nn.softmax,
     sigmoid=jax.nn.sigmoid,
 )

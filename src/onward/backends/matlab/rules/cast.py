@@ -25,15 +25,8 @@ def cast(e: Emitter, x: Expr, like: Expr | None = None, *, p: Cast) -> Expr:
     if source == _D.STRING:
         return ops.parse_numbers(x, class_of(p.to))
     if p.to == _D.STRING:
-        return ops.format_numbers(x, format_of(source))
+        return ops.format_numbers(x)
     return converted(x, source, p)
-
-
-def format_of(source: ir.DataType | None) -> str:
-    """What kind of numbers become texts."""
-    if source is None or not source.is_floating_point():
-        return "integer"
-    return "double" if source == _D.DOUBLE else "single"
 
 
 def converted(x: Expr, source: ir.DataType | None, p: Cast) -> Expr:

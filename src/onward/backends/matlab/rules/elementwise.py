@@ -230,6 +230,4 @@ def is_infinite(e: Emitter, x: Expr, p: IsInf) -> Expr:
 
 @moves("Where")
 def where(e: Emitter, test: Expr, yes: Expr, no: Expr) -> Expr:
-    if e.dtype(yes) == _D.STRING:
-        return ops.where_text(test, yes, no)
     return ops.where(test, yes, no)

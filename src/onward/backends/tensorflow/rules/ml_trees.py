@@ -20,10 +20,11 @@ WORDS = Words(
     where=tf.where,
     total=lambda leaves, weights, aggregate: _TOTALS[aggregate](tf.gather(weights, leaves), axis=1),
     by_turns=lambda values, rounds, targets: tf.reduce_sum(tf.reshape(values, (-1, rounds, targets)), axis=1),
-    any_of=lambda given: tf.reduce_any(given, axis=1),
     is_finite=tf.math.is_finite,
     best=lambda scores: tf.argmax(scores, axis=1),
     columns=_columns,
+    column=lambda scores, k: scores[:, k],
+    is_scored=lambda leaves, given: tf.reduce_any(tf.gather(given, leaves), axis=1),
     softmax=tf.nn.softmax,
     sigmoid=tf.sigmoid,
 )

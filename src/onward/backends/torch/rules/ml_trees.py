@@ -25,10 +25,11 @@ WORDS = Words(
     where=torch.where,
     total=_total,
     by_turns=lambda values, rounds, targets: values.unflatten(1, (rounds, targets)).sum(dim=1),
-    any_of=lambda given: given.any(dim=1),
     is_finite=torch.isfinite,
     best=lambda scores: scores.argmax(dim=1),
     columns=_columns,
+    column=lambda scores, k: scores[:, k],
+    is_scored=lambda leaves, given: given[leaves].any(dim=1),
     softmax=lambda scores: torch.softmax(scores, dim=-1),
     sigmoid=torch.sigmoid,
 )

@@ -10,16 +10,15 @@ end
 if nargin < 7
     groups = 1;
 end
-full = @(a) [size(a), ones(1, rank + 2 - ndims(a))];
-shape = full(x);
-kernel = full(w);
+shape = [size(x), ones(1, rank + 2 - ndims(x))];
+kernel = [size(w), ones(1, rank + 2 - ndims(w))];
 outputs = kernel(rank + 2);
 inputs = kernel(rank + 1);
 kernel = kernel(1:rank);
 pads = ops.window_pads(pads, shape(1:rank), kernel, stride, dilation);
 if any(pads)
-    x = ops.pad(x, [pads(1:rank), 0, 0], [pads(rank + 1:end), 0, 0], 'constant', 0);
-    shape = full(x);
+    x = ops.with_border(x, pads, shape);
+    shape(1:rank) = shape(1:rank) + pads(1:rank) + pads(rank + 1:end);
 end
 counts = max(floor((shape(1:rank) - (kernel - 1) .* dilation - 1) ./ stride) + 1, 0);
 images = shape(rank + 2);
@@ -29,39 +28,27 @@ if groups > 1 && inputs == 1
     y = ops.conv_depthwise(x, w, stride, dilation, counts, groups);
 else
     own = outputs / groups;
-    y = zeros([places, outputs, images], class(x));
     w = reshape(w, [taps * inputs, outputs]);
-    at = cell(1, taps);
-    for k = 1:taps
-        at{k} = ops.tap(k, kernel, stride, dilation, counts);
+    if images > 1 || groups > 1
+        y = zeros([places, outputs, images], class(x));
     end
-    is_plain = taps == 1 && all(stride == 1);
     for n = 1:images
-        for g = 1:groups
-            channels = (g - 1) * inputs + (1:inputs);
-            if is_plain && groups == 1
-                columns = reshape(x((n - 1) * places * inputs + (1:places * inputs)), places, inputs);
-            else
-                columns = zeros([places, taps, inputs], class(x));
-                for k = 1:taps
-                    place = at{k};
-                    place{rank + 1} = channels;
-                    place{rank + 2} = n;
-                    columns(:, k, :) = reshape(x(place{:}), [places, 1, inputs]);
-                end
-                columns = reshape(columns, [places, taps * inputs]);
+        columns = ops.window_columns(x, n, kernel, stride, dilation, counts, shape);
+        if groups > 1
+            each = taps * inputs;
+            for g = 1:groups
+                filters = (g - 1) * own + (1:own);
+                y(:, filters, n) = columns(:, (g - 1) * each + (1:each)) * w(:, filters);
             end
-            filters = (g - 1) * own + (1:own);
-            if groups == 1
-                y(:, :, n) = columns * w;
-            else
-                y(:, filters, n) = columns * w(:, filters);
-            end
+        elseif images > 1
+            y(:, :, n) = columns * w;
+        else
+            y = columns * w;
         end
     end
     y = reshape(y, [counts, outputs, images]);
 end
-if nargin > 2 && ~isempty(b)
+if ~isempty(b)
     y = y + reshape(b, [ones(1, rank), numel(b)]);
 end
 end

@@ -1,7 +1,8 @@
 function at = tap(k, kernel, stride, dilation, counts)
 % Where the elements lie that the k-th element of a window meets, for all windows: an index for each dimension.
 rank = numel(kernel);
-at = repmat({':'}, 1, rank + 2);
+at = cell(1, rank + 2);
+at(:) = {':'};
 k = k - 1;
 for dim = 1:rank
     offset = mod(k, kernel(dim)) * dilation(dim);

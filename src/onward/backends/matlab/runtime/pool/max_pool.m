@@ -1,21 +1,21 @@
 function y = max_pool(x, kernel, stride, pads, dilation, ceil_mode)
-% The largest element of each window.
-[x, counts] = ops.pool_window(x, kernel, stride, pads, dilation, ceil_mode, ops.lowest(x));
-for k = 1:prod(kernel)
-    at = ops.tap(k, kernel, stride, dilation, counts);
-    part = x(at{:});
-    if k == 1
-        y = part;
-    else
-        y = max(y, part);
+% The largest element of each window: along one dimension after the other. NaN stays NaN.
+[y, counts] = ops.pool_window(x, kernel, stride, pads, dilation, ceil_mode, ops.lowest(x));
+missing = isfloat(x) && any(isnan(x(:)));
+for dim = 1:numel(kernel)
+    at = cell(1, numel(kernel) + 2);
+    at(:) = {':'};
+    whole = y;
+    for k = 1:kernel(dim)
+        first = (k - 1) * dilation(dim) + 1;
+        at{dim} = first:stride(dim):first + stride(dim) * (counts(dim) - 1);
+        if k == 1
+            y = whole(at{:});
+        elseif missing
+            y = ops.maximum(y, whole(at{:}));
+        else
+            y = max(y, whole(at{:}));
+        end
     end
-end
-if isfloat(x) && any(isnan(x(:)))
-    missing = false(size(y));
-    for k = 1:prod(kernel)
-        at = ops.tap(k, kernel, stride, dilation, counts);
-        missing = missing | isnan(x(at{:}));
-    end
-    y(missing) = NaN;
 end
 end
