@@ -79,7 +79,8 @@ def _value(value: Any, side: Side) -> Any:
         and value.shape == (0, 0)
     ):
         return None
-    if side.kind == "sequence" or (isinstance(value, Cells) and side.dtype != "STRING"):
+    is_nested = isinstance(value, Cells) and (side.dtype != "STRING" or any(isinstance(item, Cells) for item in value))
+    if side.kind == "sequence" or is_nested:
         return [from_octave(item, side.dtype, side.rank) for item in value]
     return from_octave(value, side.dtype, side.rank)
 
