@@ -30,7 +30,7 @@ ROWS, AT_ONCE = 900, 100
 """By which the network of the digits is calibrated, all others are what it is judged by; and rows of one set."""
 CALIBRATED, TIMED = 500, 16
 """Images by which the other networks are calibrated, and images of one run whose time is taken."""
-MOST = 0.002
+MOST = 0.005
 TOOLS: dict[str, dict[str, Any]] = {
     "tool": {},
     "tool, prepared": {"prepared": True},

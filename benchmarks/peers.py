@@ -35,7 +35,11 @@ FROM_KERAS = """
 import sys
 import keras
 import tf2onnx
-net = keras.models.load_model(sys.argv[1], compile=False)
+try:
+    net = keras.models.load_model(sys.argv[1], compile=False)
+except Exception:  # a file of Keras 2
+    import tf_keras
+    net = tf_keras.models.load_model(sys.argv[1], compile=False)
 tf2onnx.convert.from_keras(net, opset=int(sys.argv[3]), output_path=sys.argv[2])
 """
 

@@ -29,6 +29,7 @@ CLASSES = 10
 TINY = "tiny"
 NETWORKS = {
     "resnet": "ResNet-18, 64 images of 64 × 64: activations take most",
+    "mini": "BERT-mini, 32 × 128 words: activations take most",
     "bert": "12 layers of BERT of width 128, 8 × 256 words: activations take most",
     "mlp": "layers of 2048, 16 rows: weights take most",
 }
@@ -53,6 +54,7 @@ def made(folder: Path) -> None:
     networks = {
         TINY: (tiny.make, tiny.data),
         "resnet": (resnet18, lambda: torch.rand(64, 3, 64, 64)),
+        "mini": (Bert, lambda: torch.randint(0, 30522, (32, 128))),
         "bert": (lambda: Bert(1000, 128, 12, 256), lambda: torch.randint(0, 1000, (8, 256))),
         "mlp": (lambda: nn.Sequential(*wide, nn.Linear(2048, CLASSES)), lambda: torch.rand(16, 2048)),
     }

@@ -18,13 +18,13 @@ PAGE = "docs/measured/zoo.md"
 ONNX, LITE, KERAS = ("onnx",), ("tflite",), ("savedmodel", "keras", "h5")
 FROM_ONNX = tuple(target for target in TARGETS if target != "onnx")
 SCRIPT = "[`zoo.py`](benchmarks/zoo.py)"
-ABOUT = """`onward zoo run` converted and trained them, `benchmarks/zoo.py` chose them and ran other converters, and
-`benchmarks/zoo_pages.py` wrote this page from `benchmarks/zoo-results.jsonl`. Where several states of Onward are named
-below, results are of different days; each result names its own. `onward site` shows all of them: errors and what is
-allowed, times, sizes, generated source. The models are those of `benchmarks/zoo.csv`, published in packages on PyPI and
-npm. Results of other converters that are dated 2026-11-17 were made by an earlier form of the script, in the same
-versions and judged in the same way. onnx2torch and onnx2pytorch ran with a stand-in for torchvision, which did not work
-on the machine: what needs its ops fails."""
+ABOUT = """Published models, in packages on PyPI and npm (`benchmarks/zoo.csv`), converted and trained by
+`onward zoo run`. `benchmarks/zoo.py` added other converters, and `benchmarks/zoo_pages.py` wrote this page from
+`benchmarks/zoo-results.jsonl`. Several states of Onward are named below, as results are of different days; each result
+names its own. `onward site` shows all of them: errors and what is allowed, times, sizes, generated source. Results of
+other converters that are dated 2026-11-17 were made by an earlier form of the script, in the same versions and judged
+in the same way. onnx2torch and onnx2pytorch ran with a stand-in for torchvision, which did not work on the machine:
+what needs its ops fails."""
 
 
 def page(results: Results) -> str:
@@ -57,11 +57,12 @@ def _row(results: Results, what: str, target: str, formats: Collection[str]) -> 
 
 
 def _peers(results: Results, target: str, formats: Collection[str]) -> str:
-    said = []
+    """Other converters on these models; of how many, where they were not tried on all."""
+    said, asked = [], tally(results, target, formats)[1]
     for peer in filter(is_peer, results.targets):
         same, tried = tally(results, peer, formats)
         if tried and PEERS_MAKE.get(title(peer)) == target:
-            said.append(f"{title(peer)} {same}")
+            said.append(f"{title(peer)} {same}" + (f" of {tried}" if tried < asked else ""))
     return ", ".join(said)
 
 

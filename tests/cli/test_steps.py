@@ -43,7 +43,7 @@ class Noting(Progress):
         self.begun: list[int] = []
 
     @contextmanager
-    def step(self, number: int, seconds: float | None = None) -> Iterator[None]:
+    def step(self, number: int, seconds: float | None = None, what: str = "") -> Iterator[None]:
         self.begun.append(number)
         self.at.append(number)
         yield

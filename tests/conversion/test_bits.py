@@ -50,7 +50,8 @@ def test_what_is_lost_without_a_bound_is_said_to_be_lost(tmp_path: Path) -> None
 
 
 def test_another_opset_at_once(tmp_path: Path) -> None:
-    onward.convert(DIGITS, to="onnx", out=tmp_path / "x.onnx", float16=True, opset=17)
+    done = onward.convert(DIGITS, to="onnx", out=tmp_path / "x.onnx", float16=True, opset=17)
+    assert next(line.split(" (")[1] for line in done.remarks if line.startswith("weights")).startswith("0.50 of it")
     assert onward.load(tmp_path / "x.onnx").opset[""] == 17
 
 
@@ -92,3 +93,19 @@ def test_the_original_is_compared_with_and_not_what_an_earlier_step_made_of_it()
     assert simplified.run is not None
     assert at_wanted(simplified, request).run is simplified.run
     assert at_wanted(original, request).run is not None
+
+
+def test_the_report_says_what_became_of_a_file_at_another_opset(tmp_path: Path) -> None:
+    done = onward.convert(DIGITS, to="onnx", out=tmp_path / "old.onnx", opset=13, simplify=True)
+    said = [line for line in done.remarks if line.startswith(("weights:", "time of a run", "opset 13"))]
+    assert [line.split(":")[0].split(",")[0] for line in said] == [
+        "opset 13",
+        "weights",
+        "time of a run in ONNX Runtime",
+    ]
+    assert "nodes: 89 → " in said[1]
+
+
+def test_the_report_of_integers_says_nothing_of_training(tmp_path: Path) -> None:
+    done = onward.convert(DIGITS, to="onnx", out=tmp_path / "x.onnx", quantize="int8", calibrate={"image": IMAGES[:8]})
+    assert not done.trainable and all("off by 0 %" not in line for line in done.remarks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -129,9 +130,19 @@ def weighted(model: onnx.ModelProto, values: Sequence[str], inputs: Arrays, name
     return made
 
 
+@lru_cache(maxsize=8)
+def _net(written: bytes) -> torch.nn.Module:
+    """The module of a model; what one check asks for again is not converted again."""
+    return onward.to_torch(onnx.ModelProto.FromString(written), check=False)
+
+
+def net_of(model: onnx.ModelProto) -> torch.nn.Module:
+    return _net(model.SerializeToString(deterministic=True))
+
+
 def differences(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str], target: str) -> Arrays:
     """Derivatives by central differences."""
-    net = onward.to_torch(model, check=False)
+    net = net_of(model)
     position = [output.name for output in model.graph.output].index(target)
 
     def value(feeds: Arrays) -> float:
@@ -158,7 +169,7 @@ def differences(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str], ta
 
 def by_autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) -> Arrays:
     """PyTorch's derivatives, of those inputs that are tensors to it."""
-    net = onward.to_torch(model, check=False)
+    net = net_of(model)
     feeds = {name: to_framework(array) for name, array in inputs.items()}
     for name in names:
         feeds[name].requires_grad_()
@@ -169,7 +180,7 @@ def by_autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) ->
 
 
 def run_torch(model: onnx.ModelProto, inputs: Arrays) -> Arrays:
-    net = onward.to_torch(model, check=False)
+    net = net_of(model)
     with torch.inference_mode():
         found = net(*(to_framework(inputs[v.name]) for v in model.graph.input))
     names = [output.name for output in model.graph.output]

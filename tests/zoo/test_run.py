@@ -290,6 +290,14 @@ def test_peers_are_judged_as_well(options: Options) -> None:
     assert kept.cells["second.onnx", "peer:itself"].speed is not None
 
 
+def test_a_peer_is_not_blamed_for_a_source_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    peers = {"itself": Peer("onnx", itself, frozenset({"onnx"}))}
+    ran = run_all(Options([tmp_path / "broken.onnx"], tmp_path / "zoo", to=(), peers=peers), on=Here())
+    (cell,) = ran.cells.values()
+    assert cell.verdict == "not verified" and cell.message.startswith("there is nothing to compare it with: ")
+
+
 def test_a_peer_that_cannot_be_timed_keeps_its_verdict(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> float:
         raise RuntimeError("only one row")

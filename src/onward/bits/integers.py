@@ -97,7 +97,7 @@ def quantized(
     losses = _losses(source, made[()], layers, pieces(source, samples)[:2])
     floats: list[str] = []
     if most is not None and loss > most:
-        ranked = [name for name in ranked_by(losses) if name not in always]
+        ranked = [name for name in ranked_by(losses, losses.__getitem__) if name not in always]
         floats, loss = fewest_left(ranked, attempt, most)
     stay = {*always, *floats}
     found = [Layer(name, node.op_type, losses[name], name in stay) for name, node in layers.items()]

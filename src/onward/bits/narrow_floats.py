@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onward.bits.chosen import is_named
 from onward.bits.ends import narrow_ends
 from onward.bits.probe import AS_IT_STANDS, losses, rounding
+from onward.bits.search import ranked_by
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.unused import remove_unused
@@ -160,7 +161,8 @@ def _within(
     run = prepare("onnxruntime", source)
     expected = [run(inputs) for inputs in samples]
     allowed = _allowed(source, half, list(zip(samples, expected, strict=True)))
-    ranked = sorted((one for one in found if id(one.node) not in kept), key=lambda one: -lost.get(id(one.node), 0.0))
+    left = (one for one in found if id(one.node) not in kept)
+    ranked = ranked_by(left, lambda one: lost.get(id(one.node), 0.0))
     taken, step = 0, max(1, len(ranked) // 64)
     while True:
         chosen = ranked[taken:]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from onward.errors import OnwardError, VerificationError
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.verification.compare import measure
+
+One = TypeVar("One")
 
 LABELS = "labels"
 """The array in a file of samples that says what the right class of each row is."""
@@ -34,7 +36,8 @@ class Judge:
     def loss(self, run: Run) -> float:
         found = [run(inputs) for inputs in self.samples]
         if self.labels is not None:
-            return accuracy(self.expected, self.labels) - accuracy(found, self.labels)
+            counts = [_right(outputs, self.labels) for outputs in (self.expected, found)]
+            return (counts[0][0] - counts[1][0]) / max(counts[0][1], 1)
         return max(
             error.overall
             for one, other in zip(self.expected, found, strict=True)
@@ -44,6 +47,12 @@ class Judge:
 
 def accuracy(outputs: Sequence[Outputs], labels: Sequence[Any]) -> float:
     """The share of rows whose largest score is that of their label, in the first output that has scores."""
+    right, rows = _right(outputs, labels)
+    return right / max(rows, 1)
+
+
+def _right(outputs: Sequence[Outputs], labels: Sequence[Any]) -> tuple[int, int]:
+    """How many rows are right, and how many there are."""
     right = rows = 0
     for found, wanted in zip(outputs, labels, strict=True):
         scores = next((np.asarray(v) for v in found.values() if np.ndim(v) == 2 and len(v) == len(wanted)), None)
@@ -51,7 +60,7 @@ def accuracy(outputs: Sequence[Outputs], labels: Sequence[Any]) -> float:
             raise OnwardError("no output has a row of scores for each label: labels are for models that classify rows")
         right += int(np.count_nonzero(scores.argmax(axis=1) == np.asarray(wanted).reshape(-1)))
         rows += len(scores)
-    return right / max(rows, 1)
+    return right, rows
 
 
 def fewest_left(ranked: Sequence[str], made: Callable[[Sequence[str]], float], most: float) -> tuple[list[str], float]:
@@ -77,5 +86,6 @@ def fewest_left(ranked: Sequence[str], made: Callable[[Sequence[str]], float], m
     return list(ranked[:high]), best
 
 
-def ranked_by(losses: Mapping[str, float]) -> list[str]:
-    return sorted(losses, key=lambda name: -losses[name])
+def ranked_by(layers: Iterable[One], loss: Callable[[One], float]) -> list[One]:
+    """What loses most first."""
+    return sorted(layers, key=lambda one: -loss(one))

@@ -331,11 +331,11 @@ class OnConsole(Progress):
         self._console = console
 
     @contextmanager
-    def step(self, number: int, seconds: float | None = None) -> Iterator[None]:
-        title = titled(number)
+    def step(self, number: int, seconds: float | None = None, what: str = "") -> Iterator[None]:
+        title = titled(number, what)
         announce(doing=title)
         try:
-            with Steps(self._console) as begin, limited(number, seconds), missing_packages():
+            with Steps(self._console) as begin, limited(number, seconds, what), missing_packages():
                 begin(title)
                 yield
         except OnwardError as error:

@@ -93,14 +93,14 @@ def check_bits(request: Request) -> None:
         raise OnwardError(f"{option('max_loss')}: {request.max_loss:g} is no share from 0 to 1, such as 0.01 or 1%")
 
 
-def in_fewer_bits(model: Model, request: Request) -> Fewer:
-    """`model` as it is asked for, measured on the data given, or on made-up data."""
+def in_fewer_bits(model: Model, request: Request, before: Model) -> Fewer:
+    """`model` as it is asked for, measured on the data given, or on made-up data; `before` is what was read."""
     bits, told = wanted(request), announced
     samples = _samples(model, request)
     made = {"int8": _integers, "int4": _blocks}.get(bits, _floats)(model, request, samples, told)
     fed = samples[0] if request.io == "float32" else _fed(made.model, samples[0])
-    timed = list(times(model, made.model, samples[0], fed)) or [NO_KERNELS]
-    return Fewer(made.model, made.verdict, (sizes(model, made.model), *timed, *made.remarks))
+    timed = list(times(before, made.model, samples[0], fed)) or [NO_KERNELS]
+    return Fewer(made.model, made.verdict, (sizes(before, made.model), *timed, *made.remarks))
 
 
 def _floats(model: Model, request: Request, samples: Sequence[Inputs], told: Told) -> Fewer:
@@ -124,6 +124,7 @@ def _floats(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
 
 def _integers(model: Model, request: Request, samples: Sequence[Inputs], told: Told) -> Fewer:
     from onward.bits.integers import quantized
+    from onward.bits.search import ranked_by
 
     found = quantized(
         model,
@@ -136,7 +137,8 @@ def _integers(model: Model, request: Request, samples: Sequence[Inputs], told: T
     floats = [layer for layer in found.layers if layer.is_float]
     lines = [f"{len(found.layers) - len(floats)} of {len(found.layers)} layers compute in 8 bits"]
     lines += [f"  {one.node} ({one.op}) stays in floats" for one in floats]
-    for one in sorted((one for one in found.layers if not one.is_float), key=lambda one: -one.loss)[:SHOWN]:
+    rest = [one for one in found.layers if not one.is_float and one.loss]
+    for one in ranked_by(rest, lambda one: one.loss)[:SHOWN]:
         lines.append(f"  {one.node} ({one.op}): its result is off by {100 * one.loss:.2g} %")
     return Fewer(found.model, _verdict("int8", found.loss, found.what, request.max_loss, len(samples)), tuple(lines))
 
@@ -162,12 +164,12 @@ def _blocks(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
 
     loss, left = attempt([]), list[str]()
     if request.max_loss is not None and loss > request.max_loss:
-        ranked = ranked_by({one.node: one.loss for one in made[0].layers})
-        left, loss = fewest_left(ranked, attempt, request.max_loss)
+        ranked = ranked_by(made[0].layers, lambda one: one.loss)
+        left, loss = fewest_left([one.node for one in ranked], attempt, request.max_loss)
     found = made[len(left)]
     lines = [f"{_count(len(found.layers), 'weight')} in blocks of {size} numbers of 4 bits"]
     lines += [f"  {name} stays in floats" for name in left]
-    lines += [f"  {one}" for one in sorted(found.layers, key=lambda one: -one.loss)[:SHOWN]]
+    lines += [f"  {one}" for one in ranked_by(found.layers, lambda one: one.loss)[:SHOWN]]
     return Fewer(found.model, _verdict("int4", loss, judge.what, request.max_loss, len(samples)), tuple(lines))
 
 

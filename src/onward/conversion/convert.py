@@ -21,7 +21,7 @@ from onward.conversion.parts import chosen, is_data_alone, model_alone, with_mas
 from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
 from onward.conversion.request import Request
-from onward.conversion.rewritten import at_wanted, with_fewer_nodes
+from onward.conversion.rewritten import rewritten
 from onward.errors import (
     NotVerifiedWarning,
     OnwardError,
@@ -267,15 +267,16 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         if request.dims:
             original = replace(original, model=with_sizes(original.model, request.dims))
         original = replace(original, remarks=(*original.remarks, *served_by(original.model)))
+        before = original.model
         if found is None:
-            original = at_wanted(with_fewer_nodes(original, request), request)
+            original = rewritten(original, request)
     progress.read(original)
     verdicts = _judged(request, original, found is not None, progress)
     if found is not None:
         return _written(request, original, *found, progress, verdicts)
     if bits := wanted(request):
-        with progress.step(2, request.timeout):
-            fewer = in_fewer_bits(original.model, request)
+        with progress.step(3, request.timeout, f"measuring in {bits}"):
+            fewer = in_fewer_bits(original.model, request, before)
         progress.found(fewer.verdict, f"ONNX to {bits}")
         verdicts += (accepted(fewer.verdict, request),)
         original = replace(original, model=fewer.model, remarks=(*original.remarks, *fewer.remarks))
@@ -283,7 +284,8 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         with refusals(request.out):
             make_folder(request.out.parent)
         original.model.save(request.out)
-    lines = () if is_data_alone(original.model) else tuple(trainable_lines(weights_of_file(original.model)))
+    has_weights = not is_data_alone(original.model) and bits != "int8"
+    lines = tuple(trainable_lines(weights_of_file(original.model))) if has_weights else ()
     names = (request.out.name, *(path.name for path in load(request.out).data_files))
     return Conversion(request.out, names, verdicts, lines, remarks=original.remarks, decided=verdicts)
 

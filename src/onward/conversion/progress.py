@@ -20,9 +20,9 @@ STEPS = ("reading", "generating source", "verifying", "writing")
 class Progress:
     """Is told which step a conversion is at, and what comes of it. This one tells nobody."""
 
-    def step(self, number: int, seconds: float | None = None) -> AbstractContextManager[None]:
-        """The step with this number, which may take so long."""
-        return limited(number, seconds)
+    def step(self, number: int, seconds: float | None = None, what: str = "") -> AbstractContextManager[None]:
+        """The step with this number, which may take so long, and `what` it does where that is not what it does else."""
+        return limited(number, seconds, what)
 
     def read(self, original: Original) -> None:
         """The source, as ONNX."""
@@ -35,13 +35,13 @@ class Progress:
 
 
 @contextmanager
-def limited(number: int, seconds: float | None) -> Iterator[None]:
+def limited(number: int, seconds: float | None, what: str = "") -> Iterator[None]:
     if seconds is None:
         yield
     else:
-        with within(seconds, "it", titled(number)):
+        with within(seconds, "it", titled(number, what)):
             yield
 
 
-def titled(number: int) -> str:
-    return f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"
+def titled(number: int, what: str = "") -> str:
+    return f"step {number} of {len(STEPS)}: {what or STEPS[number - 1]}"

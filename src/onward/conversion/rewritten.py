@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.conversion.beside import sizes, times
+from onward.conversion.bits import wanted
 from onward.conversion.request import Request
 from onward.errors import OnwardError
 
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
     from onward.conversion.sources import Original
     from onward.model import Model
     from onward.runners.calls import Inputs, Outputs, Run
+
+
+def rewritten(original: Original, request: Request) -> Original:
+    """What is written to ONNX, with what it takes beside the original, unless fewer bits come yet."""
+    made = at_wanted(with_fewer_nodes(original, request), request)
+    if made.model is original.model or wanted(request):
+        return made
+    times = tuple(_times(original.model, made.model, request)) if request.verify else ()
+    return replace(made, remarks=(*made.remarks, sizes(original.model, made.model), *times))
 
 
 def with_fewer_nodes(original: Original, request: Request) -> Original:
@@ -24,8 +34,7 @@ def with_fewer_nodes(original: Original, request: Request) -> Original:
 
     before = original.model
     made = smaller(before, request.without).model
-    remarks = (sizes(before, made), *(_times(before, made, request) if request.verify else ()))
-    written = replace(original, model=made, remarks=(*original.remarks, *remarks))
+    written = replace(original, model=made)
     if original.kind == "ONNX" and request.verify:
         return replace(written, run=runs(before, request.verify_on))
     return written

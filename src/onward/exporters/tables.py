@@ -80,7 +80,7 @@ def from_dataframe(
     itself. Whoever runs the file then needs that package too.
 
     Unless `check` is false, the function and the model run on the sample, on one row and on none, and
-    `VerificationError` names the column and row in which they differ.
+    `VerificationError` names the column and row in which they differ; with `freeze`, they are compared on the sample.
 
     >>> import onward, pandas
     >>> def features(df):
@@ -96,7 +96,7 @@ def from_dataframe(
     with missing_packages(), allowed(extensions):
         sample = full_sample(sample)
         model = captured(function, sample, opset, freeze, never_null)
-    if check and (wrong := differing(function, lambda part: run(model, part), sample)):
+    if check and (wrong := differing(function, lambda part: run(model, part), sample, freeze)):
         raise VerificationError(f"{getattr(function, '__name__', 'the function')}: {wrong}")
     return model
 

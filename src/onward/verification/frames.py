@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from onward.frontends.dataframe.fitted import fitted_once
 from onward.hub.wording import quote
 
 Array = npt.NDArray[Any]
@@ -167,11 +168,20 @@ def check_sizes(sample: Any) -> Iterator[tuple[str, Any]]:
         yield what, sample.head(count)
 
 
-def differing(function: Callable[[Any], Any], run: Callable[[Any], Any], sample: Any) -> str:
-    """What differs first between a function and its model on the sample and parts of it; '' if nothing does."""
+def differing(
+    function: Callable[[Any], Any], run: Callable[[Any], Any], sample: Any, frozen: Sequence[str] = ()
+) -> str:
+    """What differs first between a function and its model on the sample and parts of it; '' if nothing does.
+
+    What is fitted is fitted to the sample. Of parts a function cannot tell where the model has `frozen` results in it.
+    """
+    once = fitted_once(function)
     for what, part in check_sizes(sample):
+        if frozen and what != "the sample":
+            run(part)
+            continue
         try:
-            expected = function(part)
+            expected = once(part)
         except Exception:
             if what == "the sample":
                 raise

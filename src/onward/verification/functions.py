@@ -14,6 +14,7 @@ from onward.errors import InvalidDataError, InvalidModelError, OnwardError
 from onward.formats.dataframe.functions import frame_for, is_function_source, read_function
 from onward.formats.dataframe.schema import TableSchema, schema_of
 from onward.frontends.dataframe.capture import library_of
+from onward.frontends.dataframe.fitted import fitted_once
 from onward.frontends.dataframe.pandas.dispatch import failed_line
 from onward.gate.files import absent
 from onward.model import Model, load
@@ -117,7 +118,8 @@ def verified_function(
     library = library_of(sample)
     tried(function, sample)
     parts = [(data if what == "the sample" else f"{what} of {data}", part) for what, part in check_sizes(sample)]
-    expected = [(what, part, _expected(function, part)) for what, part in parts]
+    once = fitted_once(function)
+    expected = [(what, part, _expected(once, part)) for what, part in parts]
     known = [(what, part, found) for what, part, found in expected if found is not None]
     report = Report(name, library, environment=dict(environment()))
     report.data = [what for what, _, _ in known]

@@ -36,6 +36,11 @@ def peer_conversion(path: Path, peer: Peer) -> Found:
     found = Found("failed")
     try:
         original = read_source(path, run=True)
+    except Exception as error:  # which is not the peer's doing
+        found.message = f"there is nothing to compare it with: {raised(error)[1]}"
+        found.verdict = "not verified"
+        return found
+    try:
         found.model = original.model
         began = time.perf_counter()
         run = peer.convert(path)

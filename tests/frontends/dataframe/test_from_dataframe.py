@@ -12,6 +12,7 @@ pd = pytest.importorskip("pandas")
 
 import onward  # noqa: E402
 from onward.errors import InvalidDataError, OnwardError, RunFailure, UnsupportedError, VerificationError  # noqa: E402
+from onward.frontends.dataframe.fitted import fitted_once  # noqa: E402
 
 SAMPLE = pd.DataFrame(
     {
@@ -109,8 +110,8 @@ def test_an_aggregate_is_that_of_the_rows_given_unless_it_is_fitted() -> None:
     assert onward.run(onward.from_dataframe(batch, SAMPLE), other).tolist() == [-5.0, 5.0]
     mean = SAMPLE.income.mean()
     for model in (
-        onward.from_dataframe(fitted, SAMPLE, check=False),
-        onward.from_dataframe(batch, SAMPLE, freeze=["income.mean"], check=False),
+        onward.from_dataframe(fitted, SAMPLE),
+        onward.from_dataframe(batch, SAMPLE, freeze=["income.mean"]),
     ):
         assert onward.run(model, other).tolist() == [10 - mean, 20 - mean]
     assert onward.fitted(3) == 3
@@ -227,3 +228,17 @@ def test_columns_that_are_never_null_have_no_mask(library: str) -> None:
         onward.run(model, module.DataFrame({"city": ["a", None], "name": ["x", None]}))
     with pytest.raises(OnwardError, match="never_null names 'town'"):
         onward.from_dataframe(function, rows, never_null=["town"])
+
+
+def test_a_function_is_compared_with_what_it_fitted_to_the_sample() -> None:
+    def scaled(df: Any) -> Any:
+        low, high = onward.fitted(df.income.min()), onward.fitted(df.income.max())
+        return ((df.income - low) / (high - low)).rename("income")
+
+    model = onward.from_dataframe(scaled, SAMPLE)
+    assert onward.verify(scaled, model, sample=SAMPLE).ok
+    doubled = onward.from_dataframe(lambda df: 2 * scaled(df), SAMPLE)
+    assert not onward.verify(scaled, doubled, sample=SAMPLE).ok
+    once = fitted_once(scaled)
+    once(SAMPLE)
+    assert once(SAMPLE.head(1)).tolist() == scaled(SAMPLE).head(1).tolist()

@@ -12,9 +12,11 @@ from test_lifetimes import FLOATS, most_alive
 from onward.errors import OnwardError
 from onward.training import SGD, Trainer, prepare
 from onward.training.runtime import frozen, session
+from onward.training.speed.peak import known_bytes, planned_peak
 from onward.training.speed.segments import recompute_segments
 
 LAYERS, WIDTH = 16, 8
+ENDS = ("", ".anew")
 RNG = np.random.default_rng(0)
 X, Y = (RNG.standard_normal((4, WIDTH)).astype(np.float32) for _ in range(2))
 
@@ -67,6 +69,74 @@ def test_what_is_drawn_is_not_drawn_again() -> None:
 def test_weights_wait_for_what_is_computed_anew() -> None:
     model = network()
     assert losses(model, "layers", kernels=True) == pytest.approx(losses(model, None, kernels=False), rel=1e-5)
+
+
+def way_and_back(layers: int, size: int, statistics: bool) -> onnx.GraphProto:
+    """Layers forwards and backwards in order, a mean of each for running statistics."""
+    nodes, shapes = [], {}
+    for i in range(layers):
+        nodes += [oh.make_node("Exp", [f"y{i}"], [f"e{i}"]), oh.make_node("Sin", [f"e{i}"], [f"s{i}"])]
+        nodes += [oh.make_node("Cos", [f"s{i}"], [f"c{i}"]), oh.make_node("Tanh", [f"c{i}"], [f"y{i + 1}"])]
+        shapes |= {f"{kind}{i}": [size] for kind in "ysec"}
+        if statistics:
+            nodes.append(oh.make_node("ReduceMean", [f"e{i}"], [f"mean{i}"], keepdims=0))
+    nodes.append(oh.make_node("ReduceSum", [f"y{layers}"], ["loss"], keepdims=0))
+    nodes.append(oh.make_node("Neg", [f"y{layers}"], [f"g{layers}"]))
+    shapes |= {f"y{layers}": [size], f"g{layers}": [size]}
+    for i in reversed(range(layers)):
+        nodes.append(oh.make_node("Sum", [f"g{i + 1}", f"e{i}", f"s{i}", f"c{i}"], [f"g{i}"]))
+        shapes[f"g{i}"] = [size]
+    names = ["loss", "g0", *(f"mean{i}" for i in range(layers) if statistics)]
+    outputs = [oh.make_tensor_value_info(name, FLOATS, [size] if name == "g0" else []) for name in names]
+    known = [oh.make_tensor_value_info(name, FLOATS, shape) for name, shape in shapes.items() if name not in names]
+    start = oh.make_tensor_value_info("y0", FLOATS, [size])
+    return oh.make_graph(nodes, "layers", [start], outputs, value_info=known)
+
+
+@pytest.mark.parametrize("statistics", [False, True])
+@pytest.mark.parametrize("how", ["layers", "sqrt", "y*"])
+def test_no_more_than_some_layers_are_held(how: str, statistics: bool) -> None:
+    """Running statistics read what the way forward gives: nothing is computed anew for them."""
+    graph = way_and_back(16, 1 << 20, statistics)
+    before = planned_peak(graph, known_bytes(graph))
+    recompute_segments(graph, "loss", how)
+    assert planned_peak(graph, {f"{name}{end}": size for name, size in known_bytes(graph).items() for end in ENDS}) < (
+        0.6 * before
+    )
+    onnx.checker.check_graph(graph)
+    names = [node.output[0] for node in graph.node]
+    assert not [name for name in names[: names.index("loss")] if name.endswith(".anew")]
+
+
+def test_what_is_small_is_held() -> None:
+    """Where the means of large values are all that the way back reads, the large ones are not computed anew."""
+    nodes = [oh.make_node("Exp", ["y0"], ["y1"])]
+    for i in range(1, 40):
+        nodes.append(oh.make_node("ReduceMean", [f"y{i}"], [f"m{i}"], keepdims=0))
+        nodes.append(oh.make_node("Add", [f"y{i}", f"m{i}"], [f"x{i}"]))
+        nodes += [oh.make_node("Exp", [f"x{i}"], [f"e{i}"]), oh.make_node("Sin", [f"e{i}"], [f"y{i + 1}"])]
+    nodes += [oh.make_node("ReduceSum", ["y40"], ["loss"], keepdims=0), oh.make_node("Neg", ["y40"], ["g40"])]
+    for i in reversed(range(1, 40)):
+        nodes.append(oh.make_node("Sum", [f"g{i + 1}", f"m{i}", f"e{i}"], [f"g{i}"]))
+    shapes = {f"{kind}{i}": [1 << 20] for kind in "xyeg" for i in range(1, 41)} | {f"m{i}": [] for i in range(1, 40)}
+    ends = [oh.make_tensor_value_info(name, FLOATS, [1 << 20]) for name in ("y0", "g1")]
+    loss = oh.make_tensor_value_info("loss", FLOATS, [])
+    made = {node.output[0] for node in nodes} - {"g1", "loss"}
+    known = [oh.make_tensor_value_info(name, FLOATS, shape) for name, shape in shapes.items() if name in made]
+    graph = oh.make_graph(nodes, "means", ends[:1], [loss, ends[1]], value_info=known)
+    recompute_segments(graph, "loss", "y*[05]")
+    names = {node.output[0] for node in graph.node}
+    assert "e7.anew" in names
+    assert "m7.anew" not in names
+
+
+@pytest.mark.parametrize("how", ["layers", "sqrt", "e0"])
+def test_what_would_hold_no_less_is_left_out(how: str) -> None:
+    graph = way_and_back(1, 1 << 20, False)
+    before = graph.SerializeToString()
+    with pytest.warns(UserWarning, match=f"recompute: {how!r} would hold no less at once in this model, about 2.*MB"):
+        recompute_segments(graph, "loss", how)
+    assert graph.SerializeToString() == before
 
 
 def test_names_that_fit_nothing_are_refused() -> None:

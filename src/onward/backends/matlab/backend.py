@@ -59,6 +59,7 @@ class Matlab(Backend):
                 self.generate,
                 _write,
                 frozenset(),
+                prefix="+",
                 trains=False,
                 parts=lambda path: FILES,
                 check=_check,

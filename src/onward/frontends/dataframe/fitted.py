@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 _ACTIVE: ContextVar[bool] = ContextVar("fitting", default=False)
+_KEPT: ContextVar[Callable[[Any], Any] | None] = ContextVar("kept", default=None)
+"""What becomes of a value while a function is compared with its model."""
 
 
 def fitted(value: T) -> T:
@@ -26,7 +28,38 @@ def fitted(value: T) -> T:
     """
     if _ACTIVE.get() and hasattr(value, "trace"):
         return cast(T, cast(Any, value).real)
-    return value
+    kept = _KEPT.get()
+    return value if kept is None else cast(T, kept(value))
+
+
+def fitted_once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function with the values that are fitted by the first frame that it is given, as its model has them."""
+    values: list[Any] | None = None
+
+    def call(frame: Any) -> Any:
+        nonlocal values
+        if values is not None:
+            again = iter(values)
+            return _with(lambda _: next(again), function, frame)
+        found: list[Any] = []
+
+        def noted(value: Any) -> Any:
+            found.append(value)
+            return value
+
+        result = _with(noted, function, frame)
+        values = found
+        return result
+
+    return call
+
+
+def _with(kept: Callable[[Any], Any], function: Callable[[Any], Any], frame: Any) -> Any:
+    token = _KEPT.set(kept)
+    try:
+        return function(frame)
+    finally:
+        _KEPT.reset(token)
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from onward.training.autodiff.windows import Ints, covered, moved, spatial
 ALL = np.iinfo(np.int64).max
 FEW_CHANNELS, SOME_CHANNELS, MANY_TAPS = 4, 16, 64
 FEW_PLACES, SOME_PLACES = 16, 64
+TAPS_AT_ONCE = 16
+"""As many as the blocked kernels of ONNX Runtime make at once: gathered for all taps, it would take a lot."""
 USUAL_BATCH = 32
 COST_OF_GATHERING = 3
 """Where one form of a gradient becomes faster than another, or its graph too long. To gather a number costs about as
@@ -178,19 +180,21 @@ class Convolution:
         return op.Transpose(joined, perm=[1, 2, 0])
 
     def _by_columns(self, big: Tensor, small: Tensor, like: list[int]) -> Tensor:
-        """The places that meet each tap as channels, by a convolution each of whose kernels picks one."""
+        """The places that meet some taps as channels, by a convolution each of whose kernels picks one."""
         op = big.op
         outputs, channels = like[:2]
         taps, strides = math.prod(like[2:]), list(self.window.strides)
-        picks = op.constant(np.eye(taps).reshape(taps, 1, *like[2:]).astype(big.dtype.numpy()), big.dtype)
         big, pads = self.padded(big, small, [stride - 1 for stride in strides])
         planes = op.Reshape(big, op.Concat(op.ints([-1, 1]), spatial(big, self.rank).tensor, axis=0))
-        columns = op.Reshape(
-            op.Conv(planes, picks, pads=pads, strides=strides, dilations=list(self.window.dilations)),
-            op.Concat(op.Shape(big, end=1), op.ints([channels * taps, -1]), axis=0),
-        )
         rows = op.Reshape(small, op.ints([0, outputs, -1]))
-        return op.sum(rows @ op.Transpose(columns, perm=[0, 2, 1]), [0])
+        parts = []
+        for picks in np.array_split(np.eye(taps).reshape(taps, 1, *like[2:]), range(TAPS_AT_ONCE, taps, TAPS_AT_ONCE)):
+            kernels = op.constant(picks.astype(big.dtype.numpy()), big.dtype)
+            found = op.Conv(planes, kernels, pads=pads, strides=strides, dilations=list(self.window.dilations))
+            columns = op.Reshape(found, op.Concat(op.Shape(big, end=1), op.ints([channels * len(picks), -1]), axis=0))
+            part = op.sum(rows @ op.Transpose(columns, perm=[0, 2, 1]), [0])
+            parts.append(op.Reshape(part, op.ints([outputs, channels, len(picks)])))
+        return op.Concat(*parts, axis=2) if len(parts) > 1 else parts[0]
 
     def _by_rows(self, big: Tensor, small: Tensor, like: list[int]) -> Tensor:
         """One product a row of the kernel, of all columns with all columns; then the sums of its diagonals."""

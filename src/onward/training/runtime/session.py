@@ -129,7 +129,7 @@ def _opened(
             options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         if lean:
             options.enable_mem_pattern = False
-        if rounded is not None:
+        if rounded is not None or segments:
             options.enable_mem_reuse = False  # it holds a buffer until something of the same shape is there for it
         return onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
 

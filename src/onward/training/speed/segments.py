@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 
 import onnx
@@ -14,11 +15,16 @@ import onnx
 from onward.errors import OnwardError
 from onward.spec.random import RANDOM
 from onward.training.speed.lifetimes import is_update, order_nodes, reads
+from onward.training.speed.peak import known_bytes, planned_peak
 
 LAYERS, ROOT = "layers", "sqrt"
 """Cut wherever the fewest values cross, as between layers; or at about the square root of that many places."""
 SHORTEST = 4
 """Nodes of a segment."""
+SMALL = 1 / 4096
+"""Of all that is held at once: such a value, as a mean or variance, is held, for what it is computed from is more."""
+WORTH = 0.95
+"""How much of what is held at once has to be left at most, for the time that it takes."""
 ANEW = ".anew"
 """How names end of what is computed anew."""
 DRAWN = RANDOM | {"Dropout"}
@@ -28,22 +34,57 @@ DRAWN = RANDOM | {"Dropout"}
 def recompute_segments(graph: onnx.GraphProto, loss: str, how: str) -> None:
     """Change a graph whose nodes are in order; they are in order again then. `how`: see above, or a pattern of names.
 
-    A pattern fits names of nodes or of what they give, and each that fits ends a segment.
+    A pattern fits names of nodes or of what they give, and each that fits ends a segment. The graph stays as it is, and
+    a warning says so, where no less would be held at once.
     """
+    known = known_bytes(graph)
+    known |= {_anew(name): size for name, size in known.items()}
+    plain = onnx.GraphProto()
+    plain.CopyFrom(graph)
+    before = least = planned_peak(plain, known)
+    small = {name for name, size in known.items() if size < SMALL * before}
+    for cuts in _choices(plain, loss, how):
+        cut = onnx.GraphProto()
+        cut.CopyFrom(plain)
+        _recompute_all(cut, loss, cuts, small)
+        if (held := planned_peak(cut, known)) < min(least, WORTH * before):
+            least = held
+            graph.CopyFrom(cut)
+    if least == before:
+        warnings.warn(
+            f"recompute: {how!r} would hold no less at once in this model, about {before / 1e6:.3g} MB beside weights, "
+            "so nothing is computed anew",
+            stacklevel=2,
+        )
+
+
+def _choices(graph: onnx.GraphProto, loss: str, how: str) -> list[list[int]]:
+    """Where it may be cut: between all layers, all pairs of layers, and so on, or as it was said."""
     nodes = list(graph.node)
-    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
-    forward = _before(nodes, makers, loss)
+    forward = _before(nodes, _makers(nodes), loss)
     cuts = _cuts(nodes, forward, how)
-    held = {value.name for value in graph.output}
+    steps = [1 << i for i in range(len(cuts).bit_length())] if how == LAYERS else [1]
+    return [cuts[step - 1 :: step] for step in steps]
+
+
+def _recompute_all(graph: onnx.GraphProto, loss: str, cuts: Sequence[int], small: set[str]) -> None:
+    nodes = list(graph.node)
+    makers = _makers(nodes)
+    forward = _before(nodes, makers, loss)
+    held = {value.name for value in graph.output} | small
     added: dict[int, list[onnx.NodeProto]] = {}
     begin = 0
     for end in cuts:
-        _recompute(nodes, forward, forward[begin:end], held, added)
+        _recompute(nodes, forward, forward[begin:end], held, makers[loss], added)
         begin = end
     together = [each for place, node in enumerate(nodes) for each in (*added.get(place, ()), node)]
     del graph.node[:]
     graph.node.extend(together)
     order_nodes(graph)
+
+
+def _makers(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
+    return {name: place for place, node in enumerate(nodes) for name in node.output if name}
 
 
 def _before(nodes: Sequence[onnx.NodeProto], makers: dict[str, int], loss: str) -> list[int]:
@@ -110,16 +151,20 @@ def _recompute(
     forward: Sequence[int],
     segment: Sequence[int],
     held: set[str],
+    turn: int,
     added: dict[int, list[onnx.NodeProto]],
 ) -> None:
-    """Let the way back read what a segment gives from copies of its nodes, in front of the first that reads any."""
-    own, ahead = set(segment), set(forward)
+    """Let the way back, behind `turn`, read what a segment gives from copies of its nodes, before the first reader.
+
+    What runs earlier, such as running statistics, reads what the way forward gives.
+    """
+    own = set(segment)
     made = {name for place in segment for name in nodes[place].output if name}
     crossing = {name for place in forward if place not in own for name in reads(nodes[place])} & made
     fixed = {name for place in segment if _is_fixed(nodes[place]) for name in nodes[place].output}
     kept = crossing | fixed | held
-    readers = [(place, name) for place, name in _readers(nodes, ahead, made - kept) if not _has_body(nodes[place])]
-    bodies = {name for place, name in _readers(nodes, ahead, made) if _has_body(nodes[place])}
+    readers = [(place, name) for place, name in _readers(nodes, turn, made - kept) if not _has_body(nodes[place])]
+    bodies = {name for place, name in _readers(nodes, turn, made) if _has_body(nodes[place])}
     wanted = {name for _, name in readers} - bodies
     if not wanted:
         return
@@ -140,11 +185,10 @@ def _recompute(
             node.input[:] = [_anew(read) if read == name else read for read in node.input]
 
 
-def _readers(nodes: Sequence[onnx.NodeProto], ahead: set[int], names: set[str]) -> Iterator[tuple[int, str]]:
+def _readers(nodes: Sequence[onnx.NodeProto], turn: int, names: set[str]) -> Iterator[tuple[int, str]]:
     """Nodes of the way back that read one of the values."""
-    for place, node in enumerate(nodes):
-        if place not in ahead:
-            yield from ((place, name) for name in set(reads(node)) & names)
+    for place in range(turn + 1, len(nodes)):
+        yield from ((place, name) for name in set(reads(nodes[place])) & names)
 
 
 def _is_fixed(node: onnx.NodeProto) -> bool:

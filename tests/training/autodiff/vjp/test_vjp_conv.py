@@ -40,6 +40,7 @@ CONVOLUTIONS: dict[str, tuple[Shape, Shape, dict[str, Any]]] = {
     "same upper": ((1, 2, 5, 4), (2, 2, 3, 2), {"auto_pad": "SAME_UPPER", "strides": [2, 1]}),
     "same lower": ((1, 2, 4, 5), (2, 2, 2, 3), {"auto_pad": "SAME_LOWER", "strides": [2, 3]}),
     "valid": ((1, 2, 4), (2, 2, 2), {"auto_pad": "VALID"}),
+    "many taps": ((2, 2, 6, 5), (3, 2, 5, 4), {"strides": [2, 1], "pads": [2, 1, 1, 2]}),
     "as large as the image": ((2, 2, 3, 3), (3, 2, 3, 3), {}),
 }
 
