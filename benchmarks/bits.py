@@ -79,7 +79,7 @@ def main() -> None:
     console = Console(stderr=True)
 
     def halves() -> Iterator[str]:
-        return bits_float16.lines(bits_float16.rows(args.peer, args.largest, console))
+        return bits_float16.lines(bits_float16.rows(args.peer, args.largest, console), args.largest)
 
     parts = {
         "floats": ("float16, on real models", halves),

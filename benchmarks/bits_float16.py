@@ -7,23 +7,21 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import track
 from turns import ratios
 
 import onward
-from onward.bits.narrow_floats import Narrowed, narrowed
+from onward.bits.narrow_floats import narrowed
 from onward.engine.jobs import Limits, Work
 from onward.engine.local import Local
 from onward.errors import OnwardError
 from onward.runners import prepare
-from onward.runners.calls import Inputs
 from onward.verification.compare import measure
 from onward.verification.data.sets import input_sets
 from onward.zoo.fetch import fetched
@@ -55,9 +53,11 @@ class Row:
     """What the other tool makes of it: agrees, differs, fails or does not load."""
     tool_error: float = math.nan
     why: str = ""
+    bounds: dict[str, list[float]] = field(default_factory=dict)
+    """By output, what it may be off by as a whole and in one place."""
 
 
-def halved(peer: str, path: Path) -> Row:
+def halved(path: Path) -> Row:
     model = onward.load(path)
     samples = list(islice(input_sets(model), 2))
     try:
@@ -66,7 +66,6 @@ def halved(peer: str, path: Path) -> Row:
         return Row(why=str(error))
     run, half = (prepare("onnxruntime", each) for each in (model, found.model))
     spent = ratios([partial(run, samples[0]), partial(half, samples[0])])[1]
-    tool, tool_error = by_tool(peer, path, run, samples, found) if peer else ("", math.nan)
     sizes = [each.to_proto().ByteSize() for each in (model, found.model)]
     worst = max(found.outputs, key=lambda one: one.metrics.overall / max(one.tolerance.overall, 1e-30))
     return Row(
@@ -77,13 +76,15 @@ def halved(peer: str, path: Path) -> Row:
         worst.metrics.overall,
         worst.tolerance.overall,
         spent,
-        tool,
-        tool_error,
+        bounds={one.name: [one.tolerance.overall, one.tolerance.worst] for one in found.outputs},
     )
 
 
-def by_tool(peer: str, path: Path, run: Any, samples: list[Inputs], found: Narrowed) -> tuple[str, float]:
-    """It agrees where its outputs are within what Onward's may be off by."""
+def by_tool(peer: str, job: tuple[Path, dict[str, list[float]]]) -> tuple[str, float]:
+    """It agrees where its outputs are within what Onward's may be off by. What it writes may end the process."""
+    path, bounds = job
+    model = onward.load(path)
+    samples, run = list(islice(input_sets(model), 2)), prepare("onnxruntime", model)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "half.onnx"
         try:
@@ -96,12 +97,7 @@ def by_tool(peer: str, path: Path, run: Any, samples: list[Inputs], found: Narro
         except OnwardError:
             return "does not load", math.nan
     places = [(name, error) for each in errors for name, error in each.items()]
-    allowed = {one.name: one.tolerance for one in found.outputs}
-    good = all(
-        error.overall <= allowed[name].overall and error.worst <= allowed[name].worst
-        for name, error in places
-        if name in allowed
-    )
+    good = all(error.overall <= bounds[name][0] and error.worst <= bounds[name][1] for name, error in places)
     return ("agrees" if good else "differs"), max(error.overall for _, error in places)
 
 
@@ -128,25 +124,32 @@ def rows(peer: str, largest: float, console: Console) -> dict[str, Row]:
     found = known()
     KEPT.parent.mkdir(exist_ok=True)
     jobs = [path for path, name in names.items() if name not in found]
-    done = Local(1).map(Work(partial(halved, peer), nothing, renewed=1), jobs, LIMITS)
+    done = Local(1).map(Work(halved, nothing, renewed=1), jobs, LIMITS)
     for path, result in track(done, "float16", total=len(jobs), console=console):
-        row = found[names[path]] = result.value or Row(why=result.failure)
+        row = result.value or Row(why=result.failure)
+        if peer and not row.why:
+            ((_, other),) = Local(1).map(Work(partial(by_tool, peer), nothing), [(path, row.bounds)], LIMITS)
+            tool, error = other.value or ("ends the process" if "SIG" in other.failure else "fails", math.nan)
+            row = replace(row, tool=tool, tool_error=error)
+        found[names[path]] = row
         console.print(names[path], row, highlight=False)
         with KEPT.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"name": names[path], **asdict(row)}) + "\n")
     return {name: found[name] for name in names.values()}
 
 
-def lines(found: dict[str, Row]) -> Iterator[str]:
+def lines(found: dict[str, Row], largest: float) -> Iterator[str]:
     good = {name: row for name, row in found.items() if not row.why}
     half = sum(row.weights < 0.55 for row in good.values())
     tools = [row.tool for row in good.values()]
-    yield f"**{len(good)} of {len(found)}** float models agree within what rounding to float16 explains,"
+    yield f"Of the float models of `benchmarks/zoo.csv`, files up to {largest:g} MB, **{len(good)} of {len(found)}**"
+    yield "agree within what rounding to float16 explains,"
     yield f"{sum(row.kept == 0 for row in good.values())} of them with all nodes in 16 bits. The weights of {half}"
     yield "take at most 0.55 of the room; the others have integers, or nodes that stay in 32 bits with their weights."
     yield f"Of the files that onnxconverter-common writes, {tools.count('agrees')} agree by the same measure,"
-    yield f"{tools.count('differs')} differ, {tools.count('does not load')} are not loaded by ONNX Runtime, and in"
-    yield f"{tools.count('fails')} cases it fails. *Error* is that of the output that comes nearest to what is allowed."
+    yield f"{tools.count('differs')} differ, {tools.count('does not load')} are not loaded by ONNX Runtime,"
+    yield f"{tools.count('ends the process')} end its process, and in {tools.count('fails')} cases it fails."
+    yield "*Error* is that of the output that comes nearest to what is allowed."
     yield ""
     yield (
         "| model | nodes in float16 | kept in 32 bits | file | weights | error | allowed | time |"

@@ -72,7 +72,7 @@ def digits() -> Task:
 def network(name: str) -> Task:
     model = onward.load(taught(name))
     entry = model.ir.graph.inputs[0].name or ""
-    one, other = fed(name, CALIBRATED, 3), fed(name, JUDGED, 2)
+    one, other = fed(CALIBRATED, 3), fed(JUDGED, 2)
     return Task(model, *_sets(entry, one.images, one.labels), *_sets(entry, other.images, other.labels))
 
 

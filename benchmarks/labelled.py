@@ -1,7 +1,7 @@
 """Networks of `keras.applications` that were taught to tell shapes apart: what int8 costs is counted on their labels.
 
     python benchmarks/labelled.py                    teaches all that are not kept yet, and says how good they are
-    python benchmarks/labelled.py --only ResNet      those whose names have the pattern
+    python benchmarks/labelled.py --only V2          those whose names have the pattern
 
 Networks are kept as ONNX files under build/labelled.
 """
@@ -26,8 +26,6 @@ TAUGHT, JUDGED = 4000, 2000
 NETWORKS: dict[str, dict[str, Any]] = {
     "MobileNetV2": {"alpha": 0.5},
     "MobileNetV3Small": {"include_preprocessing": False},
-    "EfficientNetB0": {},
-    "ResNet50": {},
 }
 EPOCHS, BATCH = 10, 32
 
@@ -90,22 +88,21 @@ def taught(name: str) -> Path:
     network.compile(keras.optimizers.Adam(rate), "sparse_categorical_crossentropy", metrics=["accuracy"])
     for epoch in range(EPOCHS):  # of new images each
         data = shapes(TAUGHT, 10 + epoch)
-        network.fit(_given(name, data.images), data.labels, batch_size=BATCH, verbose=2)
-    calibrated(network, _given(name, data.images[:500]))
+        network.fit(_given(data.images), data.labels, batch_size=BATCH, verbose=2)
+    calibrated(network, _given(data.images[:500]))
     path.parent.mkdir(parents=True, exist_ok=True)
     onward.from_keras(network).save(path)
     return path
 
 
-def _given(name: str, images: Any) -> Any:
-    """EfficientNet divides by 255 by itself."""
-    return images * 255 if name.startswith("EfficientNet") else 2 * images - 1
+def _given(images: Any) -> Any:
+    return 2 * images - 1
 
 
-def fed(name: str, count: int, seed: int) -> Labelled:
-    """Images as a network takes them, with their labels."""
+def fed(count: int, seed: int) -> Labelled:
+    """Images as the networks take them, with their labels."""
     data = shapes(count, seed)
-    return Labelled(_given(name, data.images), data.labels)
+    return Labelled(_given(data.images), data.labels)
 
 
 def main() -> None:
@@ -120,7 +117,7 @@ def main() -> None:
         if re.search(args.only, name):
             start = time.time()
             model = load(taught(name))
-            data = fed(name, JUDGED, 2)
+            data = fed(JUDGED, 2)
             (entry,) = model.ir.graph.inputs
             right = accuracy([prepare("onnxruntime", model)({entry.name or "": data.images})], [data.labels])
             print(

@@ -58,3 +58,7 @@ class NotVerifiedWarning(UserWarning):
 
 class RuntimeDiffersWarning(UserWarning):
     """A conversion is right by the reference evaluator of the onnx package; ONNX Runtime computes something else."""
+
+
+class NothingSavedWarning(UserWarning):
+    """What was asked for to save memory would save none in this model, and is left out."""

@@ -15,6 +15,7 @@ from onward.bits.probe import AS_IT_STANDS, losses, rounding
 from onward.bits.search import ranked_by
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
+from onward.graph.replace import is_op
 from onward.graph.unused import remove_unused
 from onward.graph.walk import inner_graphs
 from onward.model import Model
@@ -34,6 +35,8 @@ LOST = 0.02
 """A node whose own result is off by more than this, beside itself in 32 bits on the same numbers, stays as it is."""
 SETS = 2
 """How many sets of inputs are run."""
+GROUPS = 16
+"""Into how many parts a model is divided, to see which of them move the results most."""
 
 # fmt: off
 KEPT = {
@@ -124,6 +127,8 @@ def candidates(model: ir.Model, half: ir.DataType, now: ir.DataType = ir.DataTyp
         schema = _schema(node.domain, node.op_type, node.version or model.opset_imports.get(node.domain, 0))
         if schema is None or node.op_type in KEPT or node.op_type in SHAPES or any(inner_graphs(node)):
             continue
+        if is_op(node, "Transpose") and any(is_op(use.node, "MatMul") for use in node.outputs[0].uses()):
+            continue  # ONNX Runtime 1.31 ends its process on some of them in float16
         variables = [one for name, one in typed(node, schema).items() if _takes(schema, name, half)]
         sizes = SIZES.get(node.op_type, ())
         floats = tuple(
@@ -161,24 +166,50 @@ def _within(
     run = prepare("onnxruntime", source)
     expected = [run(inputs) for inputs in samples]
     allowed = _allowed(source, half, list(zip(samples, expected, strict=True)))
-    left = (one for one in found if id(one.node) not in kept)
-    ranked = ranked_by(left, lambda one: lost.get(id(one.node), 0.0))
-    taken, step = 0, max(1, len(ranked) // 64)
-    while True:
-        chosen = ranked[taken:]
-        if not chosen:
-            raise UnsupportedError(
-                "16 bits are too few for this model: with any of its nodes in them, the result is further off than"
-                " rounding explains"
-            )
-        told(f"checking {len(chosen)} nodes in 16 bits")
+
+    def tried(chosen: Sequence[Candidate]) -> tuple[Model, tuple[OutputResult, ...]]:
         made = _made(source, half, chosen)
-        computed = candidates(made.ir, half, half)
-        results = _compared(rounding(made, half, list(computed)), samples, expected, allowed)
+        return made, _compared(rounding(made, half, list(candidates(made.ir, half, half))), samples, expected, allowed)
+
+    left = [one for one in found if id(one.node) not in kept]
+    ranked, failed, taken, step = left, -1, 0, max(1, len(left) // 64)
+    good: Narrowed | None = None
+    while taken < len(ranked):
+        told(f"checking {len(ranked) - taken} nodes in 16 bits")
+        made, results = tried(ranked[taken:])
         if all(result.status == "same" for result in results):
             every = [*kept.values(), *(_kept(one.node, _share(lost[id(one.node)])) for one in ranked[:taken])]
-            return Narrowed(made, tuple(every), len(chosen), results)
-        taken, step = taken + step, 2 * step
+            good = Narrowed(made, tuple(every), len(ranked) - taken, results)
+            if taken - failed <= 1:
+                return good
+            taken = (failed + taken) // 2
+            continue
+        if not taken:
+            told("measuring groups of nodes in 16 bits")
+            ranked = _ranked(left, lost, lambda group: max(result.closeness for result in tried(group)[1]))
+        failed = taken
+        if good is not None:
+            high = len(ranked) - good.nodes
+            if high - failed <= 1:
+                return good
+            taken = (failed + high) // 2
+        else:
+            taken, step = taken + step, 2 * step
+    raise UnsupportedError(
+        "16 bits are too few for this model: with any of its nodes in them, the result is further off than"
+        " rounding explains"
+    )
+
+
+def _ranked(
+    found: Sequence[Candidate], lost: Mapping[int, float], effect: Callable[[Sequence[Candidate]], float]
+) -> list[Candidate]:
+    """Those that move the results most first, by groups of neighbours, and in a group those that lose most."""
+    size = -(-len(found) // GROUPS)
+    groups = [found[first : first + size] for first in range(0, len(found), size)]
+    effects = {number: effect(group) for number, group in enumerate(groups)}
+    order = ranked_by(effects, effects.__getitem__)
+    return [one for number in order for one in ranked_by(groups[number], lambda one: lost.get(id(one.node), 0.0))]
 
 
 def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Model:
@@ -188,6 +219,7 @@ def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Mode
     order = {node: place for place, node in enumerate(source.ir.graph)}
     ordered = sorted(chosen, key=lambda one: order[one.node])  # what is made in 16 bits is read so by who comes after
     wanted = [(replace(kind, node=twins[one.node]), half) for one in ordered for kind in one.typed]
+    _take_from_inputs(clone.graph)
     reads = {(kind.node, place) for kind, _ in wanted for place in kind.inputs}
     stored = {value for value in _constants(clone) if _is_read_by(value, reads)}  # else it would be there twice
     for node in clone.graph:
@@ -197,6 +229,11 @@ def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Mode
     _read_shapes(clone)
     remove_unused(clone)
     return replace(copy, path=None)
+
+
+def _take_from_inputs(graph: ir.Graph) -> None:
+    """Weights that a file lists as inputs, as old exporters did, are weights alone: callers would give 32 bits."""
+    graph.inputs[:] = [v for v in graph.inputs if not (v.is_initializer() and v.dtype == ir.DataType.FLOAT)]
 
 
 def _is_read_by(value: ir.Value, reads: Collection[tuple[ir.Node, int]]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 if TYPE_CHECKING:
     from rich.console import Console
 
-from onward.errors import OddModelWarning
+from onward.errors import NothingSavedWarning, OddModelWarning
 
 REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO}
 """What writing to a stream may fail with."""
@@ -124,18 +124,22 @@ def silence(stream: Any) -> None:
         os.close(nowhere)
 
 
+FOR_USERS = (OddModelWarning, NothingSavedWarning)
+
+
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """Warnings of Onward itself are lines for the user, who did not write the code that they come from."""
     show = warnings.showwarning
 
     def printed(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
-        if issubclass(category, OddModelWarning):
+        if issubclass(category, FOR_USERS):
             print(f"onward: {message}", file=sys.stderr)
         else:
             show(message, category, *place, **options)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("default", OddModelWarning)
+        for category in FOR_USERS:
+            warnings.simplefilter("default", category)
         warnings.showwarning = printed
         yield

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import onnx.helper as oh
@@ -9,7 +11,8 @@ import pytest
 from onnx import numpy_helper
 from test_lifetimes import FLOATS, most_alive
 
-from onward.errors import OnwardError
+from onward.cli import main
+from onward.errors import NothingSavedWarning, OnwardError
 from onward.training import SGD, Trainer, prepare
 from onward.training.runtime import frozen, session
 from onward.training.speed.peak import known_bytes, planned_peak
@@ -48,10 +51,11 @@ def losses(model: onnx.ModelProto, recompute: str | None, kernels: bool = False)
 def test_training_is_the_same_and_holds_less(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[tuple[int, int]] = []
 
-    def watched(graph: onnx.GraphProto, loss: str, how: str) -> None:
+    def watched(graph: onnx.GraphProto, loss: str, how: str) -> bool:
         before = most_alive(graph)
-        recompute_segments(graph, loss, how)
+        changed = recompute_segments(graph, loss, how)
         alive.append((before, most_alive(graph)))
+        return changed
 
     monkeypatch.setattr(session, "recompute_segments", watched)
     model = network()
@@ -99,7 +103,7 @@ def test_no_more_than_some_layers_are_held(how: str, statistics: bool) -> None:
     """Running statistics read what the way forward gives: nothing is computed anew for them."""
     graph = way_and_back(16, 1 << 20, statistics)
     before = planned_peak(graph, known_bytes(graph))
-    recompute_segments(graph, "loss", how)
+    assert recompute_segments(graph, "loss", how)
     assert planned_peak(graph, {f"{name}{end}": size for name, size in known_bytes(graph).items() for end in ENDS}) < (
         0.6 * before
     )
@@ -134,9 +138,25 @@ def test_what_is_small_is_held() -> None:
 def test_what_would_hold_no_less_is_left_out(how: str) -> None:
     graph = way_and_back(1, 1 << 20, False)
     before = graph.SerializeToString()
-    with pytest.warns(UserWarning, match=f"recompute: {how!r} would hold no less at once in this model, about 2.*MB"):
-        recompute_segments(graph, "loss", how)
+    assert not recompute_segments(graph, "loss", how)
     assert graph.SerializeToString() == before
+
+
+def test_the_user_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a weight is larger than all that the way back reads."""
+    wide = numpy_helper.from_array(np.zeros((WIDTH, 4096), np.float32), "w")
+    ends = [oh.make_tensor_value_info(name, FLOATS, [4, size]) for name, size in (("x", WIDTH), ("y", 4096))]
+    graph = oh.make_graph([oh.make_node("MatMul", ["x", "w"], ["y"])], "wide", ends[:1], ends[1:], [wide])
+    model = oh.make_model(graph, ir_version=10, opset_imports=[oh.make_opsetid("", 21)])
+    made = prepare(model, "mse", SGD(lr=0.1))
+    told = "recompute='layers' would hold no less at once in this model, so nothing is computed anew"
+    with pytest.warns(NothingSavedWarning, match=told):
+        Trainer(made, recompute="layers")
+    made.save(tmp_path / "a.onnx")
+    np.savez(tmp_path / "a.npz", x=X, labels=np.zeros((4, 4096), np.float32))
+    command = ["train", "run", "a.onnx", "--data", "a.npz", "--out", "b.onnx", "--recompute", "layers", "--quiet"]
+    assert main([str(tmp_path / each) if "." in each else each for each in command]) == 0
+    assert f"onward: {told}" in capsys.readouterr().err
 
 
 def test_names_that_fit_nothing_are_refused() -> None:

@@ -76,6 +76,7 @@ def test_views_are_held_as_what_they_are_views_of() -> None:
     shape = oh.make_node("Flatten", ["a"], ["v"])
     nodes = [*FORWARD[:1], shape, FORWARD[1], *WAIT, LOSS, oh.make_node("Cos", ["v"], ["y"])]
     found = stashed(nodes, large="a v")
+    assert not [each for each in stashed(nodes, large="") if "Cast" in each]
     assert [each for each in found if "Cast" in each] == ["a.bfloat16=Cast(a)", "a.held=Cast(a.bfloat16)"]
     assert found[-2:] == ["v.held=Flatten(a.held)", "y=Cos(v.held)"]
     assert "v=Flatten(a)" not in found
@@ -117,18 +118,19 @@ def test_a_relu_passes_on_that_only_signs_count() -> None:
 MODEL = """
 <ir_version: 10, opset_import: ["" : 21]>
 g (float[n, {width}] x, float[n, {width}] g0) => (float[n, {width}] y)
-<float zero = {{0}}, float one = {{1}}, float[2] zeros = {{0, 0}}>
+<float zero = {{0}}, float one = {{1}}>
 {{
   a = Exp(x)
-  b = Sin(a)
+  {middle}
   loss = ReduceSum(b)
   {back}
 }}
 """
 
 
-def found(back: str, width: int = 1024) -> Roundable:
-    proto = onnx.shape_inference.infer_shapes(onnx.parser.parse_model(MODEL.format(back=back, width=width)))
+def found(back: str, width: int = 1024, middle: str = "b = Sin(a)") -> Roundable:
+    text = MODEL.format(back=back, width=width, middle=middle)
+    proto = onnx.shape_inference.infer_shapes(onnx.parser.parse_model(text))
     return roundable(ir.from_proto(proto).graph, "loss")
 
 
@@ -138,6 +140,10 @@ def test_large_values_of_the_way_forward() -> None:
     assert found("y = Mul(g0, a)", LEAST // 32).large == {"a", "b"}
     assert found("y = Mul(g0, a)", LEAST // 32 - 1).large == set()
     assert found("c = Cos(a)\n y = Mul(g0, c)").large == {"a", "b"}
+    integers = "d = Cast<to = 7>(a)\n b = Cast<to = 1>(d)"
+    assert found("y = Mul(g0, a)", middle=integers).large == {"a", "b"}
+    unknown = "i = Cast<to = 7>(a)\n s = Unique(i)\n b = Reshape(a, s)"
+    assert found("y = Mul(g0, a)", middle=unknown).large == {"a"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onward.errors import InvalidDataError, RunFailure
+from onward.errors import InvalidDataError, NothingSavedWarning, RunFailure
 from onward.graph.slots import NAMELESS
 from onward.model import Model
 from onward.runners.calls import failures
@@ -109,6 +110,7 @@ def _opened(
 ) -> onnxruntime.InferenceSession:
     import onnxruntime
 
+    notes: list[str] = []
     with failures("onnxruntime"):
         if library is not None and threads:
             tell_threads(graph.graph, threads)
@@ -120,7 +122,7 @@ def _opened(
         options = _options(threads, libraries, folded)
         ordered = None
         if lean and len(model) < LARGEST_ORDERED:
-            ordered = _ordered(model, libraries, folded, segments, rounded)
+            ordered = _ordered(model, libraries, folded, segments, rounded, notes)
         if ordered is None and (in_order or segments or rounded):
             raise RunFailure("the nodes of the graph cannot be put in order, as recompute and stash ask for")
         if ordered is not None:
@@ -131,7 +133,10 @@ def _opened(
             options.enable_mem_pattern = False
         if rounded is not None or segments:
             options.enable_mem_reuse = False  # it holds a buffer until something of the same shape is there for it
-        return onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
+        session = onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
+    for note in notes:
+        warnings.warn(note, NothingSavedWarning, stacklevel=2)
+    return session
 
 
 def _options(threads: int | None, libraries: Sequence[str], folded: int) -> onnxruntime.SessionOptions:
@@ -150,9 +155,17 @@ def _options(threads: int | None, libraries: Sequence[str], folded: int) -> onnx
 
 
 def _ordered(
-    model: bytes, libraries: Sequence[str], folded: int, segments: str | None, rounded: Roundable | None
+    model: bytes,
+    libraries: Sequence[str],
+    folded: int,
+    segments: str | None,
+    rounded: Roundable | None,
+    notes: list[str],
 ) -> bytes | None:
-    """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file."""
+    """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file.
+
+    `notes` gets what the user should know.
+    """
     import onnxruntime
 
     try:
@@ -165,8 +178,8 @@ def _ordered(
     except Exception:  # if it is the model and not the file, opening the model says so
         return None
     order_nodes(optimized.graph)
-    if segments:
-        recompute_segments(optimized.graph, LOSS, segments)
+    if segments and not recompute_segments(optimized.graph, LOSS, segments):
+        notes.append(f"recompute={segments!r} would hold no less at once in this model, so nothing is computed anew")
     recompute(optimized.graph)
     if rounded is not None:
         stash(optimized.graph, LOSS, rounded)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fnmatch
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 
 import onnx
@@ -31,11 +30,11 @@ DRAWN = RANDOM | {"Dropout"}
 """What would draw other numbers when it is computed anew: its results are held."""
 
 
-def recompute_segments(graph: onnx.GraphProto, loss: str, how: str) -> None:
+def recompute_segments(graph: onnx.GraphProto, loss: str, how: str) -> bool:
     """Change a graph whose nodes are in order; they are in order again then. `how`: see above, or a pattern of names.
 
-    A pattern fits names of nodes or of what they give, and each that fits ends a segment. The graph stays as it is, and
-    a warning says so, where no less would be held at once.
+    A pattern fits names of nodes or of what they give, and each that fits ends a segment. Where no less would be held
+    at once, the graph stays as it is, and this gives False.
     """
     known = known_bytes(graph)
     known |= {_anew(name): size for name, size in known.items()}
@@ -50,12 +49,7 @@ def recompute_segments(graph: onnx.GraphProto, loss: str, how: str) -> None:
         if (held := planned_peak(cut, known)) < min(least, WORTH * before):
             least = held
             graph.CopyFrom(cut)
-    if least == before:
-        warnings.warn(
-            f"recompute: {how!r} would hold no less at once in this model, about {before / 1e6:.3g} MB beside weights, "
-            "so nothing is computed anew",
-            stacklevel=2,
-        )
+    return least < before
 
 
 def _choices(graph: onnx.GraphProto, loss: str, how: str) -> list[list[int]]:
