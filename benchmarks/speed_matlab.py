@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import machine
@@ -140,7 +141,10 @@ def blas() -> str:
         text=True,
         check=True,
     ).stdout.split("\n")
-    return f"Octave {said[0]}, {said[1].split('(')[0].strip()}"
+    words = said[1].split()
+    version = next((word for word in words if word[0].isdigit()), "")
+    kernels = next((word for word, after in pairwise(words) if after.startswith("MAX_THREADS")), "")
+    return f"Octave {said[0]}, {words[0]} {version}" + (f" with its kernels for {kernels}" if kernels else "")
 
 
 def main() -> None:
