@@ -176,9 +176,9 @@ def page(rows: dict[str, Row], skipped: dict[str, str], largest: float) -> str:
     names = list(next(iter(rows.values())).results)
     lines = ["# Fewer nodes", "", *(__doc__ or "").strip().split("\n\n")[-1].splitlines(), ""]
     lines += [
-        f"Made by `benchmarks/simplify.py --peer PYTHON --largest {largest:g}`, the size in megabytes. A tool that fails on a model leaves it as it is: its nodes",
-        f"are those of the original. *Slower* are files whose run takes more than {SLOWER} of the time, and as much",
-        "more than the original beside itself.",
+        f"Made by `benchmarks/simplify.py --peer PYTHON --largest {largest:g}`, which is in megabytes. A tool that",
+        "fails on a model leaves it as it is: its nodes are those of the original. *Slower* are files whose run takes",
+        f"more than {SLOWER} of the time, and as much more than the original beside itself.",
         "",
     ]
     lines += [f"| {len(rows)} models | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
