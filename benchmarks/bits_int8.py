@@ -145,7 +145,7 @@ def lines(only: str | None = None) -> Iterator[str]:
     yield f"with noise: calibrated on {CALIBRATED}, and judged on {JUDGED} others. *Error* is that of the outputs,"
     yield f"*time* that of a run of {TIMED} images beside the floats, of the processor."
     yield "*Tool* is `onnxruntime.quantization.quantize_static`: as it is, behind `quant_pre_process`, and as its"
-    yield "documentation advises for processors with VNNI. What it writes saturates on those without; Onward's weights"
+    yield "documentation advises for processors with VNNI. What it writes may saturate on those without; Onward's weights"
     yield "have 7 bits, so that nothing does."
     yield ""
     yield "| network | | right | on the data of calibration | error | weights | time | layers in int8 |"
