@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 from rich.console import Console
 
 from onward.report.training_page import page
 from onward.report.training_text import show
-from onward.training.runtime.chart import Line, chart, stacked
+from onward.training.runtime.chart import WIDTH, Line, chart, stacked
 from onward.training.verification.results import Check, SideResult, TrainingReport
 
 CHECKS = (
@@ -83,3 +85,19 @@ def test_chart_has_axes_and_a_legend() -> None:
 @pytest.mark.parametrize("points", [[(1, 0.5)], [(1, 2.0), (2, 2.0)], [(1, float("nan"))], [(1, -1e9), (10**6, 1e9)]])
 def test_chart_of_odd_numbers(points: list[tuple[int, float]]) -> None:
     assert "nan" not in chart({"loss": Line(points)}, "batch", "loss")
+
+
+def test_a_long_legend_takes_several_rows() -> None:
+    """None of its keys, nor a curve, is beyond the picture or on another."""
+    names = ["onnxruntime", *(f"{name} to onnxruntime" for name in ("torch", "keras", "jax", "tensorflow")), "allowed"]
+    text = chart({name: Line([(1, 1.0), (2, 3.0)]) for name in names}, "step", "loss")
+    found = [re.search(rf'<text x="(\d+)" y="(\d+)">{name}</text>', text) for name in names]
+    places = [(int(key[2]), int(key[1]), len(name)) for key, name in zip(found, names, strict=True) if key is not None]
+    assert len(places) == len(names)
+    assert all(begin + 7 * letters < WIDTH for _, begin, letters in places)
+    for (row, begin, letters), (next_row, next_begin, _) in pairwise(places):
+        assert next_row > row or next_begin > begin + 7 * letters
+    lowest = max(row for row, _, _ in places)
+    assert lowest > places[0][0]
+    heights = [float(y) for y in re.findall(r'd="M\S+ ([\d.]+)L', text)]
+    assert min(heights) > lowest

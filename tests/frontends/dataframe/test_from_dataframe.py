@@ -1,6 +1,8 @@
 """Functions on frames of pandas as models: the contract of columns, what is frozen, and what is refused."""
 
 import json
+import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 import onward  # noqa: E402
+from onward.backends.emit.execute import GENERATED, run_in  # noqa: E402
 from onward.errors import InvalidDataError, OnwardError, RunFailure, UnsupportedError, VerificationError  # noqa: E402
 from onward.frontends.dataframe.fitted import fitted_once  # noqa: E402
 
@@ -242,3 +245,21 @@ def test_a_function_is_compared_with_what_it_fitted_to_the_sample() -> None:
     once = fitted_once(scaled)
     once(SAMPLE)
     assert once(SAMPLE.head(1)).tolist() == scaled(SAMPLE).head(1).tolist()
+
+
+def test_modules_generated_from_models_are_not_the_users_own() -> None:
+    """Thousands of them may be there, in which nothing asks for frames."""
+    name = f"{GENERATED}_0.model"
+    module = ModuleType(name)
+    run_in(module, "def length(x):\n    return len(x)\n")
+    replaced = []
+
+    def function(df: Any) -> Any:
+        replaced.append({"len", "range"} & vars(module).keys())
+        return df.income * 2
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, name, module)
+        onward.from_dataframe(function, SAMPLE, check=False)
+    assert replaced
+    assert not any(replaced)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
 
+GENERATED = "onward_generated"
+"""What the names of all generated modules begin with."""
 _COUNT = itertools.count(1)
 
 
 def execute(source: Source) -> types.ModuleType:
     """A package of the generated modules: `model`, and `ops` where there is one."""
-    name = f"onward_generated_{next(_COUNT)}"
+    name = f"{GENERATED}_{next(_COUNT)}"
     package = types.ModuleType(name)
     package.__path__ = []
     sys.modules[name] = package

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 Points = Sequence[tuple[float, float]]
@@ -14,8 +14,8 @@ TICKS = 5
 COLUMNS = 1000
 """Of the picture: where there are more points, those of a column are drawn as their lowest and highest."""
 MOST_DECADES = 12
-KEY, LETTER = 26, 7.2
-"""What a key of the legend takes, and about what a letter does."""
+KEY, LETTER, ROW = 26, 7.2, 22
+"""What a key of the legend takes, about what a letter does, and how high a row of it is."""
 STYLE = """
 .chart { --ink: #59616b; --grid: #dfe2e5; --ground: #fff; --blue: #1f61a5; --pale: #acc8e6; --orange: #c4500f;
   --green: #17713f; --purple: #7a3fa8; --red: #b3261e; font: 13px system-ui, sans-serif; }
@@ -53,11 +53,14 @@ def chart(
     first, last = (min(steps, default=1), max(steps, default=2)) if until is None else (1, until)
     last = last if last > first else first + 1
 
+    keys = _keys(lines)
+    top = max(y for _, y in keys) + TOP - ROW
+
     def across(value: float) -> float:
         return round(LEFT + (value - first) / (last - first) * (WIDTH - LEFT - RIGHT), 1)
 
     def up(value: float) -> float:
-        return round(HEIGHT - BOTTOM - scale.share(value) * (HEIGHT - TOP - BOTTOM), 1)
+        return round(HEIGHT - BOTTOM - scale.share(value) * (HEIGHT - top - BOTTOM), 1)
 
     parts = [f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}"/>']
     for value in scale.ticks:
@@ -67,16 +70,14 @@ def chart(
         parts.append(
             f'<text x="{across(value)}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{_number(value)}</text>'
         )
-    middle = (TOP + HEIGHT - BOTTOM) / 2
+    middle = (top + HEIGHT - BOTTOM) / 2
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" text-anchor="middle">{_text(x)}</text>')
     parts.append(f'<text transform="translate(16 {middle}) rotate(-90)" text-anchor="middle">{_text(y)}</text>')
-    place = float(LEFT)
-    for name, line in lines.items():
+    for (name, line), (place, row) in zip(lines.items(), keys, strict=True):
         style = f'style="stroke: var(--{line.colour}); stroke-width: {line.width:g}"'
         style += ' stroke-dasharray="6 5"' if line.dashed else ""
-        parts.append(f'<path {style} d="M{place:.0f} {TOP - 22}h18"/>')
-        parts.append(f'<text x="{place + KEY:.0f}" y="{TOP - 18}">{_text(name)}</text>')
-        place += KEY + LETTER * len(name) + 18
+        parts.append(f'<path {style} d="M{place:.0f} {row}h18"/>')
+        parts.append(f'<text x="{place + KEY:.0f}" y="{row + 4}">{_text(name)}</text>')
         if finite[name]:
             drawn = "L".join(f"{across(a)} {up(b)}" for a, b in thinned(finite[name]))
             parts.append(f'<path {style} d="M{drawn}h0"/>')
@@ -85,6 +86,19 @@ def chart(
         f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">\n'
         f"{heading}\n<style>{STYLE}</style>\n{''.join(parts)}\n</svg>\n"
     )
+
+
+def _keys(names: Iterable[str]) -> list[tuple[float, int]]:
+    """Where each key of the legend begins, and how far down: in as many rows as it takes."""
+    place, row = float(LEFT), ROW
+    found = []
+    for name in names:
+        size = KEY + LETTER * len(name)
+        if found and place + size > WIDTH - RIGHT:
+            place, row = float(LEFT), row + ROW
+        found.append((place, row))
+        place += size + 18
+    return found or [(place, row)]
 
 
 def stacked(charts: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from onward.backends.emit.execute import GENERATED
 from onward.errors import UnsupportedError
 from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy, placed
 from onward.frontends.dataframe.pandas.elements import Element, Parts, length_of
@@ -182,8 +183,9 @@ def _length(value: Any) -> Any:
 
 
 def _spaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
-    """The global names of the function and of all modules of the user: those that no package manager installed."""
-    found = {id(vars(module)): vars(module) for name, module in list(sys.modules.items()) if _is_of_user(name, module)}
+    """The global names of the function and of all modules of the user: neither installed nor generated from models."""
+    unknown = [(name, module) for name, module in sys.modules.copy().items() if _INSTALLED.get(name) is not module]
+    found = {id(vars(module)): vars(module) for name, module in unknown if _is_of_user(name, module)}
     inner = function
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__
@@ -196,11 +198,11 @@ def _spaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
 
 
 _INSTALLED: dict[str, ModuleType] = {}
-"""Modules that were found to be installed: thousands, which are not asked again for each function."""
+"""Modules found to be installed, or generated from models: thousands, which are not asked again for each function."""
 
 
 def _is_of_user(name: str, module: Any) -> bool:
-    if module is None or _INSTALLED.get(name) is module or not isinstance(module, ModuleType):
+    if not isinstance(module, ModuleType):
         return False
     path = getattr(module, "__file__", None)
     if path is None:
@@ -214,4 +216,4 @@ def _is_of_user(name: str, module: Any) -> bool:
 @cache
 def _is_path_of_user(path: str) -> bool:
     is_installed = any(part in path for part in ("site-packages", "dist-packages"))
-    return not (is_installed or path.startswith((sys.prefix, sys.base_prefix, str(OWN))))
+    return not (is_installed or path.startswith((sys.prefix, sys.base_prefix, str(OWN), f"<{GENERATED}")))
