@@ -55,7 +55,8 @@ def main() -> None:
     error = np.abs(found - theirs[1]).max() / np.abs(theirs[1]).max()
     print(describe("onnxruntime"))
     print(f"BLAS of Octave: {blas}")
-    print(f"ONNX Runtime {theirs[0] * 1e3:.0f} ms, Octave {ours * 1e3:.0f} ms: {ours / theirs[0]:.1f} x, error {error:.1e}")
+    times = f"ONNX Runtime {theirs[0] * 1e3:.0f} ms, Octave {ours * 1e3:.0f} ms"
+    print(f"{times}: {ours / theirs[0]:.1f} x, error {error:.1e}")
 
 
 def _onnxruntime(model: onnx.ModelProto, x: np.ndarray, runs: int) -> tuple[float, np.ndarray]:

@@ -12,6 +12,7 @@ FAMILIES = (
     "add|sub|mul|div|mod|pow|clip|where|cast|bitshift|reshape|squeeze|unsqueeze|transpose|slice|pad|matmul_|gemm|conv_"
     "|convtranspose|maxpool|averagepool|batchnorm|layer_normalization_4d|softmax|gelu|reduce_sum|argmax|cumsum"
     "|resize|gridsample|roialign|nonmax|dft|stft|hann|quantizelinear|qlinear|dequantize|dynamicq|convinteger|einsum|adam"
+    "|optional_|split_to_sequence|string_|strnorm|regex|tfidf|ai_onnx_ml"
 )
 
 
