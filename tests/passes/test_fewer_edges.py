@@ -78,6 +78,18 @@ def test_a_constant_that_is_given_out() -> None:
     check(text, ["Constant", "Mul"], {"x": floats(2)})
 
 
+def test_a_bias_that_is_halved_is_not_scaled() -> None:
+    text = "g (float[n, 4] x) => (float[n, 4] y) { p = Gemm<beta=0.5>(x, w, b) y = Mul(p, s) }"
+    check(text, ["Gemm", "Mul"], {"x": floats(2, 4)}, w=floats(4, 4), b=floats(4), s=floats(4))
+
+
+def test_several_numbers_of_a_shape_keep_their_order() -> None:
+    text = """g (float[n, p, q] x) => (float y) { s = Shape(x) a = Gather(s, i12) b = Gather(s, n0)
+      c = Unsqueeze(b, i0) d = Concat<axis=0>(a, c) y = ConstantOfShape(d) }"""
+    feeds = {"x": floats(1, 2, 4)}
+    check(text, ["Shape", "Gather", "ConstantOfShape"], feeds, **sizes(i12=[1, 2], i0=[0]), n0=np.array(0))
+
+
 def test_a_default_that_nothing_reads_stays_optional() -> None:
     proto = model("g (float[2] x) => (float[2] y) { z = Add(d, d) y = Neg(x) }", d=np.zeros(1, F)).to_proto()
     proto.graph.input.append(helper.make_tensor_value_info("d", 1, [1]))
