@@ -90,6 +90,21 @@ def test_several_numbers_of_a_shape_keep_their_order() -> None:
     check(text, ["Shape", "Gather", "ConstantOfShape"], feeds, **sizes(i12=[1, 2], i0=[0]), n0=np.array(0))
 
 
+def test_a_batch_that_is_turned_round_is_no_series() -> None:
+    text = """g (float[t, n, 3] x) => (float[t, n, 4] y) { r = Slice(x, m1, near, i1, m1)
+      all = GRU<hidden_size=4>(r, w, u) flat = Squeeze(all, i1) y = Slice(flat, m1, near, i1, m1) }"""
+    weights = {"w": floats(1, 12, 3), "u": floats(1, 12, 4), **sizes(m1=[-1], near=[-(2**31)], i1=[1])}
+    check(text, ["Slice", "GRU", "Squeeze", "Slice"], {"x": floats(5, 2, 3)}, **weights)
+
+
+def test_the_larger_of_two_sizes_is_not_one_of_them() -> None:
+    text = """g (float[n, k] x) => (float y) { s = Shape(x) a = Gather(s, i0) b = Gather(s, i1) c = Max(a, b)
+      d = Min(a, b) e = Concat<axis=0>(c, d) y = Reshape(x, e) }"""
+    whole = model(text, **sizes(i0=[0], i1=[1]))
+    for shape in ((2, 5), (5, 2)):
+        assert run(smaller(whole).model, {"x": floats(*shape)})[0].shape == (5, 2)
+
+
 def test_a_default_that_nothing_reads_stays_optional() -> None:
     proto = model("g (float[2] x) => (float[2] y) { z = Add(d, d) y = Neg(x) }", d=np.zeros(1, F)).to_proto()
     proto.graph.input.append(helper.make_tensor_value_info("d", 1, [1]))
