@@ -172,13 +172,13 @@ def is_slower(row: Row, result: Result) -> bool:
     return result.time > SLOWER * max(1.0, row.itself)
 
 
-def page(rows: dict[str, Row], skipped: dict[str, str]) -> str:
+def page(rows: dict[str, Row], skipped: dict[str, str], largest: float) -> str:
     names = list(next(iter(rows.values())).results)
     lines = ["# Fewer nodes", "", *(__doc__ or "").strip().split("\n\n")[-1].splitlines(), ""]
     lines += [
-        "Made by `benchmarks/simplify.py --peer PYTHON`. A tool that fails on a model leaves it as it is: its nodes",
-        f"are those of the original. *Slower* are files whose run takes more than {SLOWER} of the time, and as much",
-        "more than the original beside itself.",
+        f"Made by `benchmarks/simplify.py --peer PYTHON --largest {largest:g}`, which is in megabytes. A tool that",
+        "fails on a model leaves it as it is: its nodes are those of the original. *Slower* are files whose run takes",
+        f"more than {SLOWER} of the time, and as much more than the original beside itself.",
         "",
     ]
     lines += [f"| {len(rows)} models | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
@@ -247,7 +247,7 @@ def main() -> None:
         with KEPT.open("a", encoding="utf-8") as file:
             results = {tool: asdict(one) for tool, one in each.results.items()}
             file.write(json.dumps([entry.name, each.nodes, each.itself, results, each.made]) + "\n")
-        PAGE.write_text(page(rows, skipped), encoding="utf-8")
+        PAGE.write_text(page(rows, skipped, args.largest), encoding="utf-8")
     print(f"wrote {PAGE}")
 
 

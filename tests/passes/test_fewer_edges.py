@@ -59,6 +59,52 @@ def test_weights_that_lose_bits_are_not_scaled(weight: float, scale: float) -> N
     assert ops(smaller(model(text, w=np.full((4, 4), weight, F), s=np.full(4, scale, F))).model) == ["MatMul", "Mul"]
 
 
+def test_weights_of_old_files_are_inputs_that_nobody_gives() -> None:
+    text = """g (float[n, 2, 3, 3] x, float[3, 2, 1, 1] w, float[3] b) => (float[n, 12] y) {
+      c = Conv(x, w) d = BatchNormalization(c, b, b, b, b) s = Shape(d) i = Constant<value = int64[1] {0}>()
+      f = Constant<value = int64[1] {-1}>() g = Gather(s, i) t = Concat<axis=0>(g, f) y = Reshape(d, t) }"""
+    proto = model(text, 8, w=floats(3, 2, 1, 1), b=np.array([1.0, 2.0, 3.0], F)).to_proto()
+    del proto.opset_import[1:]
+    proto.ir_version = 3
+    small = smaller(load(proto)).model
+    assert ops(small) == ["Conv", "Reshape"] and small.to_proto().ir_version == 3
+    assert [value.name for value in small.ir.graph.inputs] == ["x", *small.ir.graph.initializers]
+    x = floats(2, 2, 3, 3)
+    np.testing.assert_allclose(run(small, {"x": x})[0], run(load(proto), {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_constant_that_is_given_out() -> None:
+    text = "g (float[2] x) => (float[2] y, float[1] c) { c = Constant<value_floats=[2.0]>() y = Mul(x, c) }"
+    check(text, ["Constant", "Mul"], {"x": floats(2)})
+
+
+def test_a_bias_that_is_halved_is_not_scaled() -> None:
+    text = "g (float[n, 4] x) => (float[n, 4] y) { p = Gemm<beta=0.5>(x, w, b) y = Mul(p, s) }"
+    check(text, ["Gemm", "Mul"], {"x": floats(2, 4)}, w=floats(4, 4), b=floats(4), s=floats(4))
+
+
+def test_several_numbers_of_a_shape_keep_their_order() -> None:
+    text = """g (float[n, p, q] x) => (float y) { s = Shape(x) a = Gather(s, i12) b = Gather(s, n0)
+      c = Unsqueeze(b, i0) d = Concat<axis=0>(a, c) y = ConstantOfShape(d) }"""
+    feeds = {"x": floats(1, 2, 4)}
+    check(text, ["Shape", "Gather", "ConstantOfShape"], feeds, **sizes(i12=[1, 2], i0=[0]), n0=np.array(0))
+
+
+def test_a_batch_that_is_turned_round_is_no_series() -> None:
+    text = """g (float[t, n, 3] x) => (float[t, n, 4] y) { r = Slice(x, m1, near, i1, m1)
+      all = GRU<hidden_size=4>(r, w, u) flat = Squeeze(all, i1) y = Slice(flat, m1, near, i1, m1) }"""
+    weights = {"w": floats(1, 12, 3), "u": floats(1, 12, 4), **sizes(m1=[-1], near=[-(2**31)], i1=[1])}
+    check(text, ["Slice", "GRU", "Squeeze", "Slice"], {"x": floats(5, 2, 3)}, **weights)
+
+
+def test_the_larger_of_two_sizes_is_not_one_of_them() -> None:
+    text = """g (float[n, k] x) => (float y) { s = Shape(x) a = Gather(s, i0) b = Gather(s, i1) c = Max(a, b)
+      d = Min(a, b) e = Concat<axis=0>(c, d) y = Reshape(x, e) }"""
+    whole = model(text, **sizes(i0=[0], i1=[1]))
+    for shape in ((2, 5), (5, 2)):
+        assert run(smaller(whole).model, {"x": floats(*shape)})[0].shape == (5, 2)
+
+
 def test_a_default_that_nothing_reads_stays_optional() -> None:
     proto = model("g (float[2] x) => (float[2] y) { z = Add(d, d) y = Neg(x) }", d=np.zeros(1, F)).to_proto()
     proto.graph.input.append(helper.make_tensor_value_info("d", 1, [1]))
@@ -86,12 +132,22 @@ NUMBERS = {"n1": np.array(1), "n2": np.array(2), "n3": np.array(3)}
     [
         ("a = Concat<axis=1>(x, x) b = Concat<axis=-2>(a, x) y = Neg(b)", ["Concat", "Neg"]),
         ("a = Concat<axis=1>(x, x) b = Concat<axis=2>(a, a) y = Neg(b)", ["Concat", "Concat", "Neg"]),
+        (
+            "a = Concat<axis=1>(x, x) n = Neg(x) b = Concat<axis=1>(n, x) y = Concat<axis=2>(a, b)",
+            ["Concat", "Neg", "Concat", "Concat"],
+        ),
         ("a = Reshape(x, flat) b = Unsqueeze(a, i1) y = Neg(b)", ["Reshape", "Neg"]),
         ("a = Reshape(x, s124) b = Squeeze(a, i1) y = Neg(b)", ["Reshape", "Neg"]),
         ("a = Slice(x, i0, far, i0) y = Neg(a)", ["Neg"]),
         ("a = Slice(x, i1, far, i0) y = Neg(a)", ["Slice", "Neg"]),
         ("a = Unsqueeze(x, i1) b = Transpose<perm=[3, 1, 2, 0]>(a) y = Reshape(b, flat)", ["Transpose", "Reshape"]),
         ("a = Unsqueeze(x, i1) b = Transpose<perm=[0, 2, 1, 3]>(a) y = Reshape(b, flat)", ["Reshape"]),
+        (
+            "a = Unsqueeze(x, i1) b = Exp(a) c = ReduceSum<keepdims=0>(b, i1) y = Neg(c)",
+            ["Unsqueeze", "Exp", "Squeeze", "Neg"],
+        ),
+        ("a = Unsqueeze(x, i1) b = Exp(a) c = ReduceMean<axes=[-3]>(b) y = Neg(c)", ["Unsqueeze", "Exp", "Neg"]),
+        ("a = ReduceMax<axes=[1]>(x) y = Neg(a)", ["ReduceMax", "Neg"]),
         ("a = Neg(x) y = Identity(a)", ["Neg"]),
         ("y = Identity(x)", ["Identity"]),
         ("a = Cast<to=1>(x) b = Exp(a) y = Dropout(b)", ["Exp"]),
@@ -110,6 +166,13 @@ def test_moves(nodes: str, expected: list[str], batch: int) -> None:
     used |= {"i2": VECTORS["i2"]} if "(i2, e)" in nodes else {}
     text = f"g (float[n, p, q] x) => (float y) {{ {nodes} }}" if "Resize" in nodes else ""
     check(text or f"g (float[n, 2, 4] x) => (float y) {{ {nodes} }}", expected, {"x": floats(batch, 2, 4)}, **used)
+
+
+def test_a_rest_that_is_not_known_stays_open() -> None:
+    text = """g (float[n, k, 4] x) => (float y) {
+      s = Shape(x) d = Gather(s, i1) t = Concat<axis=0>(m1, d) y = Reshape(x, t) }"""
+    small = check(text, ["Reshape"], {"x": floats(2, 3, 4)}, **sizes(i1=[1], m1=[-1]))
+    assert [v.const_value.numpy().tolist() for v in small.ir.graph.initializers.values()] == [[-1, 0]]
 
 
 def test_sizes_of_a_resize_that_are_known_in_part() -> None:

@@ -111,6 +111,10 @@ def test_a_default_stays_open_to_the_caller() -> None:
 def test_a_dropout_whose_mode_is_given_stays() -> None:
     text = "g (float[n] x, bool t) => (float[n] y) { d = Dropout(x, r, t) y = Neg(d) }"
     assert ops(smaller(model(text, r=np.array(0.5, np.float32))).model) == ["Dropout", "Neg"]
+    text = text.replace(", bool t", "")
+    for mode in (True, False):
+        weights = {"r": np.array(0.5, np.float32), "t": np.array(mode)}
+        assert ops(smaller(model(text, **weights)).model) == [*(["Dropout"] if mode else []), "Neg"]
 
 
 def test_files_do_not_grow() -> None:

@@ -109,6 +109,8 @@ class Format:
     """The names of the options that it understands."""
     suffix: str = ""
     """Of the file that is written; '' for a folder."""
+    prefix: str = ""
+    """With what the name of what is written has to begin."""
     runs_source: bool = True
     """Whether the source is run beside the original before it is written; if not, what is written is."""
     trains: bool = True

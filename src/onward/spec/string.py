@@ -96,6 +96,15 @@ _CLASSES = {
 }
 
 
+_SPACES = {
+    (r"\s", False): r"[\t\n\f\r ]",
+    (r"\s", True): r"\t\n\f\r ",
+    (r"\S", False): r"[^\t\n\f\r ]",
+    (r"\S", True): r"\x00-\x08\x0b\x0e-\x1f!-\U0010ffff",
+}
+"""White space and the rest, within a class or not: RE2 leaves out the vertical tab, which Python has."""
+
+
 def python_pattern(pattern: str) -> str:
     """A pattern of RE2 in the syntax of Python's `re`, to be used with `re.ASCII`.
 
@@ -107,7 +116,7 @@ def python_pattern(pattern: str) -> str:
         ch = pattern[i]
         if ch == "\\":
             text, i = _escape(pattern, i)
-            out.append(text)
+            out.append(_SPACES.get((text, in_class), text))
             continue
         if in_class and pattern.startswith("[:", i):
             end = pattern.find(":]", i)
@@ -132,7 +141,9 @@ def python_pattern(pattern: str) -> str:
             in_class = False
             out.append(ch)
         elif ch == "$" and not in_class:
-            out.append(r"\Z")
+            if any(part.startswith("(?") and part.endswith(":") and "m" in part for part in out):
+                raise ValueError("$ is the end of a line in a part of the pattern")
+            out.append("$" if out and re.fullmatch(r"\(\?[is]*m[ims]*\)", out[0]) else r"\Z")
         elif ch == "(" and not in_class and pattern.startswith("(?", i):
             text, i = _group(pattern, i)
             out.append(text)

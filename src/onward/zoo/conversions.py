@@ -78,7 +78,7 @@ def conversion(path: Path, target: str, folder: Path, seconds: float) -> Found:
     """A model, converted, verified and measured, which may take so long in all."""
     end = time.monotonic() + seconds
     watched, found = Watched(), Found()
-    out = folder / f"result{_suffix(target)}"
+    out = folder / _file_name(target)
     try:
         with missing_packages():
             _convert(path, target, out, seconds, watched, found)
@@ -110,8 +110,11 @@ def conversion(path: Path, target: str, folder: Path, seconds: float) -> Found:
     return found
 
 
-def _suffix(target: str) -> str:
-    return ".onnx" if target == ONNX else formats()[target][1].suffix
+def _file_name(target: str) -> str:
+    if target == ONNX:
+        return "result.onnx"
+    form = formats()[target][1]
+    return f"{form.prefix}result{form.suffix}"
 
 
 def _convert(path: Path, target: str, out: Path, seconds: float, watched: Watched, found: Found) -> None:

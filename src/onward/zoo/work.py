@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from onward.advice.extras import is_installed
+from onward.advice.extras import PROGRAMS, is_installed
 from onward.backends.backend import backends, formats
 from onward.engine.jobs import Work
 from onward.engine.store import in_words, versions
@@ -102,7 +102,7 @@ def begin(job: Job) -> None:
         if one.package in needed and one.is_installed:
             one.use_threads(THREADS)
     for package in needed:
-        if is_installed(package):
+        if package not in PROGRAMS and is_installed(package):
             importlib.import_module(package)
 
 

@@ -186,3 +186,21 @@ def test_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
         from onward.backends.backend import require
 
         require(backend("matlab"))
+
+
+def test_a_block_is_not_called_as_the_function_of_the_model(tmp_path: Path) -> None:
+    names = [f"/{part}/{layer}/" for part in ("model", "head") for layer in ("first", "second")]
+    values = ["x", *(f"{name}MatMul_output_0" for name in names)]
+    nodes = [
+        helper.make_node(
+            "MatMul", [values[i], f"{name.strip('/').replace('/', '.')}.weight"], [values[i + 1]], f"{name}MatMul"
+        )
+        for i, name in enumerate(names)
+    ]
+    held = [numpy_helper.from_array(np.eye(3, dtype=np.float32) * i, node.input[1]) for i, node in enumerate(nodes)]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in (values[0], values[-1])]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], held)
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    text = generate(load(path)).model
+    assert len(re.findall(r"^function .*\bmodel\(", text, re.M)) == 1, text

@@ -1,4 +1,4 @@
-"""ONNX's own suite on Octave."""
+"""ONNX's own suite on Octave: some of it, with the exceptions that are known."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ import pytest
 
 from onward.advice.extras import is_installed
 from onward.scoreboard import suite
-from onward.scoreboard.exceptions import exceptions
+from onward.scoreboard.exceptions import exceptions, sometimes
 
-FAMILIES = (
-    "add|sub|mul|div|mod|pow|clip|where|cast|bitshift|reshape|squeeze|unsqueeze|transpose|slice|pad|matmul_|gemm|conv_"
-    "|convtranspose|maxpool|averagepool|batchnorm|layer_normalization_4d|softmax|gelu|reduce_sum|argmax|cumsum"
-    "|resize|gridsample|roialign|nonmax|dft|stft|hann|quantizelinear|qlinear|dequantize|dynamicq|convinteger|einsum|adam"
-)
+STEP = 9
+"""Of so many cases one is run: all take minutes, and are measured by `python -m onward.scoreboard.suite matlab`."""
 
 
 @pytest.mark.skipif(not is_installed("octave"), reason="GNU Octave is not installed")
-def test_cases_of_the_core() -> None:
-    import re
-
-    names = sorted(name for name in suite.cases() if re.match(f"test_({FAMILIES})", name))
-    assert len(names) > 300
-    results = suite.run("matlab", names[::3], jobs=1)
-    excused = exceptions("matlab")
-    assert not {r.name: r.message for r in results if r.outcome == "fail" and r.name not in excused}
-    refused = {r.name for r in results if r.outcome == "error"}
-    assert len(refused) < len(results) / 10, refused
+def test_suite() -> None:
+    known = exceptions("matlab")
+    assert known.keys() <= suite.cases().keys()
+    names = sorted(suite.cases())[::STEP]
+    failed = {r.name: r.message for r in suite.run("matlab", names, jobs=1) if r.outcome != "pass"}
+    assert not {name: message for name, message in failed.items() if name not in known}
+    expected = {name for name, reason in known.items() if name in names and reason not in sometimes("matlab")}
+    assert expected <= failed.keys(), f"these pass now and should leave the table: {expected - failed.keys()}"

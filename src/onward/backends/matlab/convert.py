@@ -98,7 +98,10 @@ def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
     """What an input or output is called in the file, and what it holds: each element of it, if it is a sequence."""
     known = [one for one in (value, inferred) if one is not None and one.shape is not None]
     of = value.type or (None if inferred is None else inferred.type)
-    shape = known[-1 if isinstance(of, ir.SequenceType | ir.OptionalType) else 0].shape if known else None
+    is_tensor = (
+        not isinstance(of, ir.SequenceType | ir.OptionalType) and len({len(one.shape or ()) for one in known}) == 1
+    )
+    shape = known[0 if is_tensor else -1].shape if known else None
     kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
     dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
     dtype = ir.DataType.UNDEFINED if of is None else of.dtype or ir.DataType.UNDEFINED

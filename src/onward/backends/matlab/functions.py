@@ -40,7 +40,7 @@ class MatlabWriter(FunctionWriter):
     language: Language = MATLAB
     in_loops = False
     helpers_at = f"{PACKAGE}.ops"
-    reserved: frozenset[str] = frozenset({"params", "p"})
+    reserved: frozenset[str] = frozenset({"params", "p", "model"})
     words: Words = field(default_factory=lambda: WORDS)
     whole = "params"
     outputs: list[str] = field(default_factory=list)

@@ -23,6 +23,7 @@ START = "^"
 END = r"(?![\s\S])"
 EDGE = f"(?:(?<={LETTER})(?!{LETTER})|(?<!{LETTER})(?={LETTER}))"
 INSIDE = f"(?:(?<={LETTER})(?={LETTER})|(?<!{LETTER})(?!{LETTER}))"
+LINES = {"AT_BEGINNING": r"(?<![^\x{A}])", "AT_END": r"(?![^\x{A}])"}
 PLACES = {
     "AT_BEGINNING": START,
     "AT_BEGINNING_STRING": START,
@@ -71,7 +72,9 @@ class _Translation:
         raise self.refuse(f"a part of the kind {code}")
 
     def place(self, code: str, flags: int) -> str:
-        if code not in PLACES or (flags & re.MULTILINE and code == "AT_BEGINNING"):
+        if flags & re.MULTILINE and code in LINES:
+            return LINES[code]
+        if code not in PLACES:
             raise self.refuse("ends of lines")
         return PLACES[code]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onward.backends.matlab import matfile
-from onward.backends.matlab.octave.process import COUNT, Process, process
+from onward.backends.matlab.octave.process import COUNT, Process, State, process
 from onward.backends.matlab.package import MatlabSource, write_files
 from onward.backends.matlab.values import Cells, from_octave, read, to_octave
 
@@ -60,11 +60,18 @@ class Net:
     def _ready(self) -> Process:
         """The process of Octave in which the parameters are."""
         if self._octave is None or not self._octave.is_alive:
-            self._octave = process([self.package], self.place)
-            self._octave.packages[self.package] = self.place
+            state = _state(self.place / f"+{self.package}")
+            self._octave = process(self.package, state)
+            self._octave.packages[self.package] = state
             self._octave.do("onward_load", self._id, str(self.place), self.package)
             weakref.finalize(self, self._octave.unread.append, self._id)
         return self._octave
+
+
+def _state(folder: Path) -> State:
+    """Which files a package consists of, and when each was written: Octave may keep what it has read of others."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
 
 
 def _side(said: dict[str, Any]) -> Side:
@@ -79,7 +86,8 @@ def _value(value: Any, side: Side) -> Any:
         and value.shape == (0, 0)
     ):
         return None
-    if side.kind == "sequence" or (isinstance(value, Cells) and side.dtype != "STRING"):
+    is_nested = isinstance(value, Cells) and (side.dtype != "STRING" or any(isinstance(item, Cells) for item in value))
+    if side.kind == "sequence" or is_nested:
         return [from_octave(item, side.dtype, side.rank) for item in value]
     return from_octave(value, side.dtype, side.rank)
 

@@ -141,6 +141,10 @@ class MatlabTarget(Target):
             return Name(kind)(x)
         return Binary("!=", x, 0) if kind == "logical" else ops.to_integer(x, kind)
 
+    def is_literal(self, number: Any) -> bool:
+        """A double holds no larger whole numbers, which are no numbers of any class then."""
+        return not isinstance(number, int) or abs(number) <= 2**53
+
     def each(self, numbers: Iterable[int]) -> Any:
         return row(numbers)
 

@@ -11,8 +11,6 @@ from onward.hub.tensors import SparseTensor
 
 def hold_constants(model: ir.Model) -> int:
     """In place, in the main graph; returns how many nodes went. Names stay, also those that the model gives out."""
-    if 0 < model.ir_version < 4:
-        return 0  # whose initializers are inputs
     count = 0
     graph = model.graph
     for node in list(graph):

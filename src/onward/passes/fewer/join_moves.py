@@ -9,7 +9,7 @@ import onnx_ir as ir
 from onward.graph.replace import graphs, made_by, new_node, only_user, take_over
 from onward.graph.rewriter import attribute, set_inputs
 from onward.passes.fewer.join_picks import is_known_by_its_nodes, join_picks, pick
-from onward.passes.fewer.moves import FAR, Moves, alone_before, give_on, read_through
+from onward.passes.fewer.moves import AXES_AS_INPUT, FAR, Moves, alone_before, give_on, read_through
 
 
 def join_moves(model: ir.Model) -> int:
@@ -180,11 +180,31 @@ def _pad(m: Moves, node: ir.Node) -> bool:
     return pads is not None and not any(pads) and give_on(node, node.inputs[0])
 
 
+def _reduce(m: Moves, node: ir.Node) -> bool:
+    """The mean, sum or extreme of one number is that number."""
+    x, axes = node.inputs[0], m.ints(node, 1, "axes")
+    if x is None or x.shape is None or not axes:
+        return False
+    rank = len(x.shape)
+    if any(not -rank <= axis < rank or x.shape[axis] != 1 for axis in axes):
+        return False
+    if node.attributes.get_int("keepdims", 1):
+        return give_on(node, x)
+    axes = sorted(axis % rank for axis in axes)
+    is_input = m.opset >= AXES_AS_INPUT
+    inputs = [x, m.vector(node, axes, "axes")] if is_input else [x]
+    new = new_node("Squeeze", inputs, {} if is_input else {"axes": axes}, node, node)
+    take_over(node.outputs[0], new.outputs[0])
+    node.graph.remove(node, safe=True)  # type: ignore[union-attr]
+    return True
+
+
 RULES: dict[str, Callable[[Moves, ir.Node], bool]] = {
     "Concat": _concat,
     "Expand": _same,
     "Flatten": _same,
     "Pad": _pad,
+    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"), _reduce),
     "Reshape": _reshape,
     "Slice": _slice,
     "Squeeze": _squeeze,

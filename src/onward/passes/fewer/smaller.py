@@ -34,8 +34,8 @@ from onward.passes.simplify import PLAIN, simplify
 
 OLDEST = 7
 """Before it, ops broadcast in other ways."""
-FIXED = 4
-"""The IR version from which on an initializer that is an input may be replaced by a caller."""
+OPEN = 4
+"""The IR version from which on a caller may replace an initializer that is an input; before, each had to be one."""
 
 
 def _neutral(model: ir.Model) -> int:
@@ -95,9 +95,14 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     graph = made.ir
     plain_constants(graph)
     before = sum(1 for _ in all_nodes(graph.graph))
+    is_fixed = 0 < made.ir_version < OPEN
+    if is_fixed:
+        given = [value for value in graph.graph.inputs if not value.is_initializer()]
+        graph.graph.inputs.clear()
+        graph.graph.inputs.extend(given)
     ends = {each: [(value.type, value.shape) for value in _ends(each)] for each in all_graphs(graph.graph)}
     described = {_place(value): (value.type, value.shape) for value in _made(graph)}
-    held = _hide_defaults(graph, made.ir_version)
+    held = [] if is_fixed else _hide_defaults(graph)
     mark_weights(graph)
     chosen = [run for name, (_, run) in PASSES.items() if name not in without]
     for _ in range(ROUNDS):
@@ -112,6 +117,8 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     for each in all_graphs(graph.graph):
         for value, declared in zip(_ends(each), ends[each], strict=True):
             value.type, value.shape = declared
+    if is_fixed:
+        graph.graph.inputs.extend(graph.graph.initializers.values())
     for value in _made(graph):
         if not value.is_graph_output():  # what was inferred takes room in the file, and may say less
             value.type, value.shape = described.get(_place(value), (None, None))
@@ -138,10 +145,8 @@ def _place(value: ir.Value) -> tuple[Any, str | None]:
     return None if node is None else node.graph, value.name
 
 
-def _hide_defaults(model: ir.Model, ir_version: int) -> list[tuple[ir.Value, ir.TensorProtocol]]:
+def _hide_defaults(model: ir.Model) -> list[tuple[ir.Value, ir.TensorProtocol]]:
     """Take their numbers from inputs that have a default, which a caller may replace."""
-    if 0 < ir_version < FIXED:
-        return []
     found = [(v, v.const_value) for v in model.graph.inputs if v.is_initializer() and v.const_value is not None]
     for value, _ in found:
         value.const_value = None

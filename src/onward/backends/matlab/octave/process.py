@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, Queue
 
@@ -22,6 +21,10 @@ SECONDS = 1800.0
 """The longest that a call may take."""
 LONGEST = 2000
 """Characters of an error message."""
+
+
+State = tuple[tuple[str, int, int], ...]
+"""The files of a package, each with the time at which it was written and its size."""
 
 
 class Process:
@@ -55,8 +58,8 @@ class Process:
         self._send("warning('off', 'all'); page_screen_output(false); more('off');")
         self.unread: list[str] = []
         """The ids of what nobody needs any more."""
-        self.packages: dict[str, Path] = {}
-        """The packages it knows, each with the folder in which it lies: Octave knows one of a name."""
+        self.packages: dict[str, State] = {}
+        """The packages it knows, each with the state of its files: Octave knows one of a name, as it was first read."""
 
     @property
     def is_alive(self) -> bool:
@@ -137,10 +140,10 @@ def use_threads(count: int) -> None:
     _threads[:] = [count]
 
 
-def process(used: Sequence[str] = (), place: Path | None = None) -> Process:
-    """The process of Octave, started if there is none, or if it knows a package of this name in another place."""
+def process(package: str = "", state: State = ()) -> Process:
+    """The process of Octave, started if there is none, or if it knows a package of this name in another state."""
     own = _running.get(os.getpid())
-    taken = own is not None and any(own.packages.get(name, place) != place for name in used)
+    taken = own is not None and own.packages.get(package, state) != state
     if own is None or not own.is_alive or taken:
         if own is not None and not taken:
             own.end()

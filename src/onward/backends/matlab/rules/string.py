@@ -19,9 +19,10 @@ LETTERS = {"UPPER": str.upper, "LOWER": str.lower}
 
 @cache
 def letters(case: str) -> dict[int, int]:
-    """The other case of each letter that has one, as codes of UTF-16: one letter for one."""
+    """The other case of each letter that has one, as codes of UTF-16: one letter for one, as ONNX Runtime has it."""
     pairs = ((code, LETTERS[case](chr(code))) for code in range(0x10000) if not 0xD800 <= code <= 0xDFFF)
-    return {code: ord(other) for code, other in pairs if len(other) == 1 and code != ord(other) < 0x10000}
+    alone = {code: ord(other[0]) for code, other in pairs if len(other) == 1 or case == "LOWER"}
+    return {code: other for code, other in alone.items() if code != other < 0x10000}
 
 
 @moves("StringConcat")

@@ -1,7 +1,7 @@
 function y = relu(x)
-% The positive part; NaN stays NaN.
+% The positive part; NaN stays NaN, of which there is none where the sum is a number.
 y = max(x, 0);
-if isfloat(x) && any(isnan(x(:)))
+if isfloat(x) && isnan(sum(x(:)))
     y(isnan(x)) = NaN;
 end
 end
