@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -204,3 +207,26 @@ def test_a_block_is_not_called_as_the_function_of_the_model(tmp_path: Path) -> N
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     text = generate(load(path)).model
     assert len(re.findall(r"^function .*\bmodel\(", text, re.M)) == 1, text
+
+
+@octave
+def test_octave_ends_with_the_process_that_started_it() -> None:
+    """Where that is killed with its group, as jobs that take too long are, nothing goes on computing."""
+    program = (
+        "import os, time\n"
+        "from onward.backends.matlab.octave.process import Process\n"
+        "started = Process()\n"
+        "print(started._octave.pid, flush=True)\n"
+        "started.do('eval', 'while true, end')\n"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert worker.stdout is not None
+    pid = int(worker.stdout.readline())
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < deadline, "Octave still runs"
+        time.sleep(0.05)

@@ -50,7 +50,6 @@ class Process:
             text=True,
             encoding="utf-8",
             errors="replace",
-            start_new_session=True,
         )
         self._said: Queue[str | None] = Queue()
         threading.Thread(target=_listen, args=(self._octave, self._said), daemon=True).start()
