@@ -20,7 +20,7 @@ from onward.engine.store import package_version
 
 QUICK = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    " --xla_cpu_parallel_codegen_split_count=1"
 )
 """Programs of tests run once: XLA need not make them fast. It reads this once, so it is said before JAX is imported."""
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()

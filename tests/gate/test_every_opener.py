@@ -16,6 +16,7 @@ import pytest
 from messages import problem
 from onnx import TensorProto, helper
 
+from onward.backends.matlab import matfile
 from onward.cli import main
 from onward.errors import InvalidModelError
 from onward.formats import Kind, kind_of, kinds
@@ -140,6 +141,20 @@ def a_jax_package(folder: Path, marker: Path) -> Path:
     return _package(folder, f"import jax\nopen({str(marker)!r}, 'w').close()\n")
 
 
+def a_matlab_package(folder: Path, marker: Path) -> Path:
+    place = folder / "+net"
+    place.mkdir()
+    (place / "model.m").write_text(f"function y = model(params, x)\nfclose(fopen('{marker}', 'w'));\ny = x + x;\nend\n")
+    (place / "load.m").write_text("function params = load()\nparams = struct();\nend\n")
+    with (place / "params.mat").open("wb") as file:
+        matfile.write(file, {"params": {"w": np.zeros(2, np.float32)}})
+    sides = {"inputs": "x", "outputs": "y"}
+    shaped = {"kind": "tensor", "dtype": "FLOAT", "shape": [None, 4]}
+    told = {role: [{"name": name, **shaped}] for role, name in sides.items()}
+    (place / "interface.json").write_text(json.dumps(told))
+    return place
+
+
 def a_stablehlo_module(folder: Path, marker: Path) -> Path:
     """It calls a function that is none of its own."""
     (folder / "net.mlir").write_text("""module { func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
@@ -242,6 +257,7 @@ HOSTILE: dict[str, Callable[[Path, Path], Path]] = {
     "generated PyTorch package": a_torch_package,
     "generated TensorFlow package": a_tensorflow_package,
     "generated JAX package": a_jax_package,
+    "generated MATLAB package": a_matlab_package,
     "StableHLO module": a_stablehlo_module,
     "Keras model": a_keras_file,
     "exported PyTorch program": a_program,
@@ -258,7 +274,9 @@ HARMLESS = {
 NOT_CONVERTED = {
     "generated TensorFlow package": "there is no way from it to ONNX",
     "generated JAX package": "there is no way from it to ONNX",
+    "generated MATLAB package": "there is no way from it to ONNX",
 }
+TOLD_BY_WEIGHTS = {"generated PyTorch package", "generated TensorFlow package", "generated JAX package"}
 RUN_WHEN_TRUSTED = {
     *("pickle", "PyTorch module", "generated PyTorch package", "Keras model"),
     *("exported PyTorch program", "scikit-learn estimator", "SavedModel", "TensorFlow graph"),
@@ -286,7 +304,7 @@ def test_nothing_in_a_file_is_executed(name: str, here: Path, capsys: pytest.Cap
         error = refused(capsys, *words)
         assert "--trust opens it" in error or (words[0] == "convert" and name in NOT_CONVERTED)
     refused(capsys, "train", "prepare", str(path), "--out", "out.onnx")
-    if name.startswith("generated"):  # which is told by its weights
+    if name in TOLD_BY_WEIGHTS:
         assert main(["inspect", str(path)]) == 0
     else:
         refused(capsys, "inspect", str(path))

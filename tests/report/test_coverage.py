@@ -82,7 +82,7 @@ def test_a_users_rule_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unknown_backend() -> None:
-    with pytest.raises(OnwardError, match="no backend 'abacus'; there are jax, keras, tensorflow, torch"):
+    with pytest.raises(OnwardError, match="no backend 'abacus'; there are jax, keras, matlab, tensorflow, torch"):
         status("Relu", "abacus")
 
 

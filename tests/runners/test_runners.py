@@ -211,8 +211,8 @@ def test_what_was_begun_in_vain_is_one_line_when_it_is_waited_for() -> None:
     [
         (
             "nothing",
-            "there is no runner 'nothing'; there are iree, jax, keras, onnxruntime, openvino, reference, tensorflow,"
-            " torch",
+            "there is no runner 'nothing'; there are iree, jax, keras, matlab, onnxruntime, openvino, reference,"
+            " tensorflow, torch",
         ),
         ("tflite", r"there is no runner 'tflite'; .*; did you mean tensorflow:tflite\?"),
         ("torch:fast", "torch has no mode 'fast'; it has compile, export"),

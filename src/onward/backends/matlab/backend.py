@@ -49,8 +49,6 @@ class Matlab(Backend):
         return in_memory(source)
 
     def formats(self) -> Sequence[Format]:
-        from onward.backends.matlab.package import FILES
-
         return [
             Format(
                 self.name,
@@ -60,7 +58,7 @@ class Matlab(Backend):
                 frozenset(),
                 prefix="+",
                 trains=False,
-                parts=lambda path: FILES,
+                parts=_parts,
                 check=_check,
             )
         ]
@@ -106,6 +104,12 @@ def _write(model: Model, source: Source, folder: Path, options: Options) -> Path
 
     assert isinstance(source, MatlabSource)
     return write_package(source, folder, force=options.force)
+
+
+def _parts(path: Path) -> Sequence[str]:
+    from onward.backends.matlab.package import FILES
+
+    return FILES
 
 
 def _check(path: Path, force: bool) -> None:

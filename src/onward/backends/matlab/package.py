@@ -30,7 +30,7 @@ LOAD = """function params = load()
 %   params = {package}.load()
 
 folder = fileparts(mfilename('fullpath'));
-found = builtin('load', fullfile(folder, 'params.mat'));
+found = builtin('load', '-mat', fullfile(folder, 'params.mat'));
 params = found.params;
 end
 """

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onward.errors import InvalidModelError
 from onward.formats import Kind, Opened, register
 from onward.formats.matching import Declared
+from onward.formats.matlab import matfile
 from onward.gate import foreign, opens, ordinary
 from onward.runners.calls import Inputs, Outputs
 
@@ -27,7 +28,7 @@ def recognise(path: Path) -> bool:
 
 def dangers(path: Path) -> Iterator[str]:
     """A package is MATLAB code: nothing is known of what it does, unless Onward wrote it."""
-    ordinary(path / "params.mat")
+    yield from matfile.dangers(path / "params.mat")
     for source in sorted(path.rglob("*")):
         if source.suffix.lower() not in ("", ".mat", ".json", ".md"):
             yield from foreign(source)
