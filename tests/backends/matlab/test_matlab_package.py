@@ -26,6 +26,7 @@ from onward.backends.matlab.render import literal_text
 from onward.cli import main
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import load
+from onward.runners import prepare
 
 ROOT = Path(__file__).parents[3]
 DIGITS = ROOT / "examples/digits/digits.onnx"
@@ -230,3 +231,34 @@ def test_octave_ends_with_the_process_that_started_it() -> None:
     while Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text():
         assert time.monotonic() < deadline, "Octave still runs"
         time.sleep(0.05)
+
+
+@octave
+def test_numbers_by_which_blocks_differ_count_as_written_numbers() -> None:
+    """MATLAB computes a float less an integer in the integer's class."""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(np.float32(n), name) for n, name in ((0, "low"), (255, "high"))]
+    nodes, x = [], "x"
+    for k, zero_point in enumerate((1, 3)):
+        name = f"blocks.{k}."
+        weights += [
+            numpy_helper.from_array(rng.integers(0, 8, (4, 4)).astype(np.uint8), f"{name}weight"),
+            numpy_helper.from_array(np.uint8(0), f"{name}x_zero_point"),
+            numpy_helper.from_array(np.uint8(zero_point), f"{name}zero_point"),
+        ]
+        given = [f"{name}bytes", f"{name}weight", f"{name}x_zero_point", f"{name}zero_point"]
+        nodes += [
+            helper.make_node("Cast", [x], given[:1], f"/blocks.{k}/Cast", to=TensorProto.UINT8),
+            helper.make_node("MatMulInteger", given, [f"{name}sums"], f"/blocks.{k}/MatMulInteger"),
+            helper.make_node("Cast", [f"{name}sums"], [f"{name}floats"], f"/blocks.{k}/Cast_1", to=TensorProto.FLOAT),
+            helper.make_node("Clip", [f"{name}floats", "low", "high"], [f"{name}y"], f"/blocks.{k}/Clip"),
+        ]
+        x = f"{name}y"
+    sides = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4]) for name in ("x", x)]
+    graph = helper.make_graph(nodes, "two", sides[:1], sides[1:], weights)
+    model = load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+    source = generate(model)
+    assert "weight_zero_point" in source.model
+    data = {"x": np.array([[0, 1, 2, 3], [9, 0, 2, 4]], np.float32)}
+    run = backend("matlab").prepare(model)
+    np.testing.assert_allclose(run(data)[x], prepare("onnxruntime", model)(data)[x], rtol=1e-5)

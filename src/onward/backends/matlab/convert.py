@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.modules.regions import split
@@ -61,6 +62,7 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     name = plain(model.name)
     tree = build_tree(weights)
     split(tree, function, in_loops=False)
+    owned = set(weights.tensors)
     hold_settings(tree, weights)
     writer = MatlabWriter(tree, [*weights.tensors, *weights.arrays], class_names(graph.graph))
     writer.write(name)
@@ -70,7 +72,7 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     about = help_text(name, writer.inputs, writer.outputs, inputs, outputs)
     traced = [[*header, *about, *body], *writer.traced[-2::-1]]
     template = "\n\n".join("\n".join(lines) for lines in traced) + "\n"
-    leaves: dict[Scope, Any] = {path: _leaf(tensor) for path, tensor in weights.tensors.items()}
+    leaves: dict[Scope, Any] = {path: _leaf(t, path in owned) for path, t in weights.tensors.items()}
     leaves |= {path: texts(array) for path, array in weights.arrays.items()}
     return MatlabSource(
         model=template.replace(PACKAGE, package),
@@ -108,5 +110,6 @@ def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
     return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
 
 
-def _leaf(tensor: Tensor) -> Lazy:
-    return Lazy(tensor.read, tensor.shape, carrier(tensor.dtype))
+def _leaf(tensor: Tensor, is_owned: bool) -> Lazy:
+    """A tensor of the file in its own class; a number by which blocks differ is a double, as if it were written out."""
+    return Lazy(tensor.read, tensor.shape, carrier(tensor.dtype) if is_owned else np.dtype(np.float64))
