@@ -23,7 +23,6 @@ import re
 import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -31,6 +30,7 @@ from pathlib import Path
 
 import onnx
 import onnxruntime
+import turns
 from machine import describe
 from rich.console import Console
 from rich.progress import track
@@ -54,8 +54,8 @@ PEERS = {
     "onnxslim": "import onnx, onnxslim, sys; onnx.save(onnxslim.slim(onnx.load(sys.argv[1])), sys.argv[2])",
 }
 LIMITS = Limits(1800.0, 8 * 10**9)
-SESSIONS, ROUNDS, SECONDS, TURN = 3, 9, 3.0, 0.02
-"""How often all are loaded anew; the turns of each then, at least, and all together; the length of a turn, at least."""
+SESSIONS, ROUNDS, SECONDS = 3, 9, 3.0
+"""How often all are loaded anew; the turns of each then, at least, and the seconds of all together."""
 FEWEST, LONGEST = 5, 30.0
 """Turns of models that take long, and the seconds after which no more are made."""
 SLOWER = 1.02
@@ -101,30 +101,10 @@ def ratios(paths: Sequence[Path], inputs: Inputs) -> list[float]:
     for start in range(SESSIONS):
         order = [(start + i) % len(paths) for i in range(len(paths))]  # memory is laid out in another way
         loaded = {i: partial(session(paths[i]).run, None, inputs) for i in order}
-        found.append(_in_turns([loaded[i] for i in range(len(paths))]))
+        found.append(
+            turns.ratios([loaded[i] for i in range(len(paths))], ROUNDS, SECONDS, fewest=FEWEST, longest=LONGEST)
+        )
     return [statistics.median(each) for each in zip(*found, strict=True)]
-
-
-def _in_turns(runs: Sequence[Callable[[], object]]) -> list[float]:
-    for run in runs:
-        run()
-    turns: list[list[float]] = []
-    end = time.perf_counter() + SECONDS
-    longest = end - SECONDS + LONGEST
-    while len(turns) < (ROUNDS if time.perf_counter() < longest else FEWEST) or time.perf_counter() < end:
-        first = len(turns) % len(runs)
-        order = [*range(first, len(runs)), *range(first)]
-        spent = {i: _once(runs[i]) for i in order}
-        turns.append([spent[i] for i in range(len(runs))])
-    return [statistics.median(turn[i] / turn[0] for turn in turns) for i in range(len(runs))]
-
-
-def _once(run: Callable[[], object]) -> float:
-    done, start = 0, time.process_time()
-    while (spent := time.process_time() - start) < TURN:
-        run()
-        done += 1
-    return spent / done
 
 
 def row(peer: str, kept: dict[str, Row], entry: Entry) -> Row:

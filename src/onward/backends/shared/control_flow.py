@@ -9,8 +9,8 @@ import onnx_ir as ir
 
 from onward.backends.emit.bodies import condition_of, give_types, hint_of, kind_of, passed
 from onward.backends.emit.emitter import Arg, Emitter, Hosted
-from onward.backends.emit.expr import Expr, Ref, Var, lift
-from onward.backends.emit.statements import Block
+from onward.backends.emit.expr import Expr, Ref, Var, lift, variables
+from onward.backends.emit.statements import Block, read
 from onward.graph.infer_bodies import TAKEN
 from onward.graph.values import array
 from onward.spec.control_flow import If
@@ -69,6 +69,14 @@ def variable(e: Emitter, *values: ir.Value) -> Var:
     return e.fresh(hint_of(*values), kind_of(values[0]))
 
 
+def if_(e: Emitter, condition: Expr, p: If) -> Any:
+    """A branch where it is known which one is taken, else an `if` statement."""
+    test = test_of(e, condition)
+    if not isinstance(test, Expr):
+        return tuple(e.graph(p.then_branch if test else p.else_branch))
+    return if_now(e, test, p)
+
+
 def if_now(e: Emitter, test: Expr, p: If) -> list[Any]:
     """An If as Python's own `if`, which gives Python numbers where both branches do."""
     used = [i for i in range(len(e.node.outputs)) if e.used(i)]
@@ -112,3 +120,47 @@ def _assign_in(e: Emitter, block: Block, var: Var, value: Any) -> None:
     outer, e.block = e.block, block
     e.assign(var, value)
     e.block = outer
+
+
+def assign_together(e: Emitter, following: dict[Var, Any]) -> None:
+    """Assign the next state: line by line, or at once what needs each other's old state."""
+    pending = {target: plain(value) for target, value in following.items()}
+    pending = {t: v for t, v in pending.items() if not (isinstance(v, Ref) and v._var is t)}
+    reads = {target: set(variables(value)) for target, value in pending.items()}
+    while pending:
+        free = next((t for t in pending if not any(t in reads[other] for other in pending if other is not t)), None)
+        if free is None:
+            e.assign(list(pending), tuple(pending.values()))
+            return
+        e.assign(free, pending.pop(free))
+
+
+def carry(
+    e: Emitter,
+    formals: Sequence[ir.Value],
+    initial: Sequence[Arg],
+    results: Sequence[ir.Value],
+    counted: Container[int] = (),
+) -> dict[int, Var]:
+    """Bind the state of a loop: a variable for each part that changes, by number, but for those `counted`."""
+    states: dict[int, Var] = {}
+    for i, formal, start in changing(e, formals, initial, results, counted):
+        states[i] = variable(e, formal, results[i], *e.node.outputs[i : i + 1])
+        e.assign(states[i], start)
+        e.bind(formal, states[i])
+    return states
+
+
+def collect(e: Emitter, count: int, results: Sequence[ir.Value], empty: Any) -> dict[int, Var]:
+    """What collects each output of the current node from `count` on that is read, by number: `empty` at first."""
+    found = {}
+    for i, result in enumerate(results, count):
+        if e.used(i):
+            found[i] = e.fresh(f"{hint_of(result, e.node.outputs[i]) or 'item'}_list", "object")
+            e.assign(found[i], empty)
+    return found
+
+
+def is_read(var: Var, block: Block, outputs: Sequence[Arg]) -> bool:
+    mentions = (v for statement in block.body for v in read(statement))
+    return var in mentions or any(var in variables(output) for output in outputs)

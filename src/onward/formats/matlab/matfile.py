@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from onward.backends.matlab.matfile import CELL, CHAR, MATRIX, STRUCT
 from onward.gate import ordinary
 
-HEADER, MATRIX = 128, 14
-CELL, STRUCT, CHAR = 1, 2, 4
+HEADER = 128
 NUMBERS = range(6, 16)
 """Classes of arrays of numbers: double to uint64. Sparse ones, functions and objects have others."""
 HDF5 = b"\x89HDF\r\n\x1a\n"

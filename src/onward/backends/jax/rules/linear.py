@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Arg, Emitter
+from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.jax.dtypes import HALVES
 from onward.backends.jax.filled import is_filled
 from onward.backends.jax.target import dtype, jnp, ops, rule
 from onward.backends.shared.elementwise import is_float
 from onward.backends.shared.layer_weights import Arrangement, owned
-from onward.backends.shared.linear import integer_gemm, weighted
+from onward.backends.shared.linear import integer_gemm, is_alone, weighted
 from onward.spec.linear import Einsum, Gemm, Linear
 
 _D = ir.DataType
@@ -22,19 +22,12 @@ _D = ir.DataType
 
 @rule("onward::Linear")
 def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, p: Linear) -> Expr:
-    turned = p.transposed or _is_alone(e, weight)
+    turned = p.transposed or is_alone(e, weight)
     now: dict[str, Arrangement] = {} if p.transposed or not turned else {"weight": (np.transpose, "T")}
     kernel, offset = owned(e, "linear", now, weight=weight, bias=bias)
     assert kernel is not None
     product = _product(e, weight, x, kernel if turned else kernel.T)
     return product if offset is None else product + offset
-
-
-def _is_alone(e: Emitter, weight: Expr) -> bool:
-    """Whether nothing else reads a constant weight, so that it is written as the product takes it."""
-    if not isinstance(weight, Arg) or e.const(weight) is None:
-        return False
-    return len(weight._value.uses()) == 1 and not weight._value.is_graph_output()
 
 
 @rule("MatMul")

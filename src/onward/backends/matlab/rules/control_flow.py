@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as ir
 
 from onward.backends.emit.bodies import ENDLESS, condition_of, counters, hint_of, kind_of, row_shape
 from onward.backends.emit.emitter import Arg, Emitter
-from onward.backends.emit.expr import Expr, Helper, Name, Ref, Unary, Var, lift, variables
+from onward.backends.emit.expr import Expr, Helper, Name, Ref, Unary, Var, lift
 from onward.backends.emit.expr import Sequence as Display
-from onward.backends.emit.statements import Block, read
 from onward.backends.matlab.target import ALL, CLASSES, axis_dim, moves, ops, rank_of, sizes
-from onward.backends.shared.control_flow import bind_index, changing, if_now, mapped, plain, test_of, variable
-from onward.spec.control_flow import If, Repeated, Scan
+from onward.backends.shared.control_flow import (
+    assign_together,
+    bind_index,
+    carry,
+    collect,
+    if_,
+    is_read,
+    mapped,
+)
+from onward.spec.control_flow import Repeated, Scan
+
+NOTHING = Display((), "{}")
+"""An empty cell array."""
+
+moves("If")(if_)
 
 
-@moves("If")
-def if_(e: Emitter, condition: Expr, p: If) -> Any:
-    test = test_of(e, condition)
-    if not isinstance(test, Expr):
-        return tuple(e.graph(p.then_branch if test else p.else_branch))
-    return if_now(e, test, p)
-
-
-def assign_together(e: Emitter, following: dict[Var, Any]) -> None:
-    """Assign the next state: line by line, or at once what needs each other's old state."""
-    pending = {target: plain(value) for target, value in following.items()}
-    pending = {t: v for t, v in pending.items() if not (isinstance(v, Ref) and v._var is t)}
-    reads = {target: set(variables(value)) for target, value in pending.items()}
-    while pending:
-        free = next((t for t in pending if not any(t in reads[other] for other in pending if other is not t)), None)
-        if free is None:
-            e.assign(list(pending), tuple(pending.values()))
-            return
-        e.assign(free, pending.pop(free))
+def _note_ranks(formals: Sequence[ir.Value], initial: Sequence[Arg]) -> None:
+    """The state of a loop has as many dimensions as it starts with, where the body does not say it."""
+    for formal, start in zip(formals, initial, strict=False):
+        if formal.shape is None and start._value.shape is not None:
+            formal.shape = ir.Shape([None] * len(start._value.shape))
 
 
 def append(e: Emitter, items: Var, value: Expr) -> None:
@@ -56,34 +54,6 @@ def stacked(e: Emitter, items: Var, like: ir.Value, *, axis: int = 0, reverse: b
     return ops.stack(elements, dim, rank, sizes(known), kind)
 
 
-def carry(
-    e: Emitter,
-    formals: Sequence[ir.Value],
-    initial: Sequence[Arg],
-    results: Sequence[ir.Value],
-    counted: Container[int] = (),
-) -> dict[int, Var]:
-    """Bind the state of a loop: a variable for each part that changes, by number, but for those `counted`."""
-    states: dict[int, Var] = {}
-    for i, formal, start in changing(e, formals, initial, results, counted):
-        if formal.shape is None and start._value.shape is not None:
-            formal.shape = ir.Shape([None] * len(start._value.shape))
-        states[i] = variable(e, formal, results[i], *e.node.outputs[i : i + 1])
-        e.assign(states[i], start)
-        e.bind(formal, states[i])
-    return states
-
-
-def collect(e: Emitter, count: int, results: Sequence[ir.Value]) -> dict[int, Var]:
-    """An empty cell array for each output of the current node from `count` on that is read, by number."""
-    found = {}
-    for i, result in enumerate(results, count):
-        if e.used(i):
-            found[i] = e.fresh(f"{hint_of(result, e.node.outputs[i]) or 'item'}_list", "object")
-            e.assign(found[i], Display((), "{}"))
-    return found
-
-
 @moves("Loop")
 def loop(e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, p: Repeated) -> Any:
     with e.together():
@@ -95,8 +65,9 @@ def _loop(
 ) -> list[Any]:
     count, results = len(initial), body.outputs[1:]
     counted = counters(e, body.inputs[2:], initial, results)
+    _note_ranks(body.inputs[2:], initial)
     states = carry(e, body.inputs[2:], initial, results, counted)
-    lists = collect(e, count, results[count:])
+    lists = collect(e, count, results[count:], NOTHING)
     limit = None if trip_count is None else _count(e, trip_count)
     if not isinstance(limit, Expr) and limit is not None and limit >= ENDLESS:
         limit = None
@@ -111,7 +82,7 @@ def _loop(
             append(e, items, outputs[i])
         following: dict[Var, Any] = {var: outputs[i] for i, var in states.items()}
         if limit is None:
-            if _is_read(index, block, outputs):
+            if is_read(index, block, outputs):
                 following[index] = Ref(index) + 1
             if test is not True:
                 following[running] = test
@@ -139,11 +110,6 @@ def _count(e: Emitter, x: Expr) -> Any:
     return Name("double")(x) if number is None else number
 
 
-def _is_read(var: Var, block: Block, outputs: Sequence[Arg]) -> bool:
-    mentions = (v for statement in block.body for v in read(statement))
-    return var in mentions or any(var in variables(output) for output in outputs)
-
-
 def _leave_unless(e: Emitter, test: Any) -> None:
     if not isinstance(test, Expr):
         e.keyword("break")
@@ -160,8 +126,9 @@ def scan(e: Emitter, *operands: Arg, p: Scan) -> Any:
     scanned = operands[count:]
     size = e.dim(scanned[0], axes[0])
     with e.together():
+        _note_ranks(body.inputs[:count], operands[:count])
         states = carry(e, body.inputs[:count], operands[:count], body.outputs)
-        lists = collect(e, count, body.outputs[count:])
+        lists = collect(e, count, body.outputs[count:], NOTHING)
         place = e.fresh("k", "host")
         with e.nested() as block:
             for i, (formal, operand) in enumerate(zip(body.inputs[count:], scanned, strict=True)):
@@ -199,7 +166,7 @@ def sequence_map(e: Emitter, *operands: Arg, p: Repeated) -> Any:
     if None not in unchanged:
         return unchanged
     with e.together():
-        lists = collect(e, 0, body.outputs)
+        lists = collect(e, 0, body.outputs, NOTHING)
         place = e.fresh("k", "host")
         with e.nested() as block:
             for formal, operand in zip(formals, sequences, strict=True):

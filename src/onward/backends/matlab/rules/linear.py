@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Arg, Emitter
+from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.matlab.equations import explicit
 from onward.backends.matlab.rules.elementwise import is_real
 from onward.backends.matlab.rules.shape import dims_of, reshaped
 from onward.backends.matlab.target import ops, rank_of, rule
 from onward.backends.shared.layer_weights import Arrangement, owned
-from onward.backends.shared.linear import weighted
+from onward.backends.shared.linear import is_alone, weighted
 from onward.spec.linear import Einsum, Gemm, Linear
 
 _D = ir.DataType
@@ -21,20 +21,13 @@ _D = ir.DataType
 @rule("onward::Linear")
 def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, p: Linear) -> Expr:
     """The weight is an array out x in, as textbooks have it, unless something else reads it too."""
-    turned = p.transposed or _is_alone(e, weight)
+    turned = p.transposed or is_alone(e, weight)
     now: dict[str, Arrangement] = {} if p.transposed or not turned else {"weight": (np.transpose, "T")}
     kernel, offset = owned(e, "linear", now, weight=weight, bias=bias)
     assert kernel is not None
     matrix = kernel if turned else kernel.T
     product = matrix @ x if rank_of(e, x) <= 2 else ops.matmul(x, matrix)
     return product if offset is None else product + offset
-
-
-def _is_alone(e: Emitter, weight: Expr) -> bool:
-    """Whether nothing else reads a constant weight, so that it is written as the product takes it."""
-    if not isinstance(weight, Arg) or e.const(weight) is None:
-        return False
-    return len(weight._value.uses()) == 1 and not weight._value.is_graph_output()
 
 
 @rule("MatMul")

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import onnx_ir as ir
 
 from onward.backends.emit.bodies import ENDLESS, condition_of, counters, hint_of, kind_of, row_shape
 from onward.backends.emit.emitter import Arg, Emitter
-from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, variables
-from onward.backends.emit.statements import Block, read
-from onward.backends.shared.control_flow import bind_index, changing, if_now, mapped, plain, test_of, variable
+from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var
+from onward.backends.shared.control_flow import (
+    assign_together,
+    bind_index,
+    carry,
+    collect,
+    if_,
+    is_read,
+    mapped,
+    variable,
+)
 from onward.backends.shared.shape import subscript
 from onward.backends.torch.rules.shape import integer, is_string
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.errors import UnsupportedError
-from onward.spec.control_flow import If, Repeated, Scan
+from onward.spec.control_flow import Repeated, Scan
 
 DEEPEST = 20
 
@@ -24,28 +32,10 @@ DEEPEST = 20
 # If
 
 
-@rule("If")
-def if_(e: Emitter, condition: Expr, p: If) -> Any:
-    test = test_of(e, condition)
-    if not isinstance(test, Expr):
-        return tuple(e.graph(p.then_branch if test else p.else_branch))
-    return if_now(e, test, p)
+rule("If")(if_)
 
 
 # Loops
-
-
-def assign_together(e: Emitter, following: dict[Var, Any]) -> None:
-    """Assign the next state: line by line, or at once what needs each other's old state."""
-    pending = {target: plain(value) for target, value in following.items()}
-    pending = {t: v for t, v in pending.items() if not (isinstance(v, Ref) and v._var is t)}
-    reads = {target: set(variables(value)) for target, value in pending.items()}
-    while pending:
-        free = next((t for t in pending if not any(t in reads[other] for other in pending if other is not t)), None)
-        if free is None:
-            e.assign(list(pending), tuple(pending.values()))
-            return
-        e.assign(free, pending.pop(free))
 
 
 def stacked(
@@ -78,32 +68,6 @@ def refuse_depth(e: Emitter) -> None:
         raise UnsupportedError(f"{e.node.op_type}: it is nested in {depth} others, and Python allows {DEEPEST} at most")
 
 
-def carry(
-    e: Emitter,
-    formals: Sequence[ir.Value],
-    initial: Sequence[Arg],
-    results: Sequence[ir.Value],
-    counted: Container[int] = (),
-) -> dict[int, Var]:
-    """Bind the state of a loop: a variable for each part that changes, by number, but for those `counted`."""
-    states: dict[int, Var] = {}
-    for i, formal, start in changing(e, formals, initial, results, counted):
-        states[i] = variable(e, formal, results[i], *e.node.outputs[i : i + 1])
-        e.assign(states[i], start)
-        e.bind(formal, states[i])
-    return states
-
-
-def collect(e: Emitter, count: int, results: Sequence[ir.Value]) -> dict[int, Var]:
-    """An empty list for each output of the current node from `count` on that is read, by number."""
-    found = {}
-    for i, result in enumerate(results, count):
-        if e.used(i):
-            found[i] = e.fresh(f"{hint_of(result, e.node.outputs[i]) or 'item'}_list", "object")
-            e.assign(found[i], [])
-    return found
-
-
 @rule("Loop")
 def loop(e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, p: Repeated) -> Any:
     with e.together():
@@ -117,7 +81,7 @@ def _loop(
     count, results = len(initial), body.outputs[1:]
     counted = counters(e, body.inputs[2:], initial, results)
     states = carry(e, body.inputs[2:], initial, results, counted)
-    lists = collect(e, count, results[count:])
+    lists = collect(e, count, results[count:], [])
     limit = None if trip_count is None else integer(e, trip_count, "count")
     if not isinstance(limit, Expr) and limit is not None and limit >= ENDLESS:
         limit = None
@@ -132,7 +96,7 @@ def _loop(
             e.do(Ref(items).append(outputs[i]))
         following: dict[Var, Any] = {var: outputs[i] for i, var in states.items()}
         if limit is None:
-            if _is_read(index, block, outputs):
+            if is_read(index, block, outputs):
                 following[index] = Ref(index) + 1
             if test is not True:
                 following[running] = test
@@ -155,11 +119,6 @@ def _loop(
         stacked(e, lists[i], results[i], never_empty=never_empty) if i in lists else None
         for i in range(count, len(results))
     ]
-
-
-def _is_read(var: Var, block: Block, outputs: Sequence[Arg]) -> bool:
-    mentions = (v for statement in block.body for v in read(statement))
-    return var in mentions or any(var in variables(output) for output in outputs)
 
 
 def _leave_unless(e: Emitter, test: Any) -> None:
@@ -189,7 +148,7 @@ def scan(e: Emitter, *operands: Arg, p: Scan) -> Any:
     size = e.dim(scanned[0], axes[0])
     with e.together():
         states = carry(e, body.inputs[:count], operands[:count], body.outputs)
-        lists = collect(e, count, body.outputs[count:])
+        lists = collect(e, count, body.outputs[count:], [])
         each(e, body, body.inputs[count:], whole, scanned, item, size, states, lists)
     shape = e.shape(scanned[0])
     never_empty = shape is not None and bool(shape[axes[0]])
@@ -210,7 +169,7 @@ def sequence_map(e: Emitter, *operands: Arg, p: Repeated) -> Any:
     whole = sequences[0] if len(sequences) == 1 else None
     size = Name("len")(sequences[0])
     with e.together():
-        lists = collect(e, 0, body.outputs)
+        lists = collect(e, 0, body.outputs, [])
         each(e, body, items, whole, sequences, lambda x, i, place: x[place], size, {}, lists)
     return [Ref(lists[i]) if i in lists else None for i in range(len(body.outputs))]
 
