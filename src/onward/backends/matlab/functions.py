@@ -45,10 +45,12 @@ class MatlabWriter(FunctionWriter):
     whole = "params"
     outputs: list[str] = field(default_factory=list)
     """What the function of the whole model calls what it gives."""
+    package: str = ""
+    """No variable may be called as it is: functions are called by it."""
     inputs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.reserved |= runtime().keys()  # Octave takes a function of the file for a helper of its name
+        self.reserved |= {self.package, *runtime()}  # Octave takes a function of the file for a helper of its name
         super().__post_init__()
 
     def annotation(self, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
@@ -94,7 +95,7 @@ def _value(value: Any, side: Side) -> Any:
 
 def in_memory(source: MatlabSource) -> Net:
     """The model of a source, in a folder that goes with it."""
-    package = f"net{next(COUNT)}"
+    package = next(name for n in COUNT if not re.search(rf"\b{(name := f'net{n}')}\b", source.template))
     place = Path(tempfile.mkdtemp(prefix="onward-"))
     (place / f"+{package}").mkdir()
     write_files(source, place / f"+{package}", package)

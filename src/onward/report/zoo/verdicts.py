@@ -45,6 +45,7 @@ TITLES = {
     "tflite": "TF Lite",
     "jax": "JAX",
     "onnx": "ONNX",
+    "matlab": "MATLAB",
     TRAIN: "training",
 }
 
