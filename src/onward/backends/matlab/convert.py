@@ -21,6 +21,7 @@ from onward.backends.matlab.matfile import Lazy
 from onward.backends.matlab.package import PACKAGE, MatlabSource, needed, package_name
 from onward.backends.matlab.ranks import settle_ranks
 from onward.backends.matlab.readme import CHECK, checks, help_text, image_text, readme
+from onward.backends.matlab.rules.shape import is_squeezed
 from onward.backends.matlab.target import CLASSES, TARGET, refuse_rank
 from onward.backends.matlab.tree import nested
 from onward.backends.matlab.tree import plain as plain_tree
@@ -65,6 +66,7 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     owned = set(weights.tensors)
     hold_settings(tree, weights)
     writer = MatlabWriter(tree, [*weights.tensors, *weights.arrays], class_names(graph.graph), package=package)
+    writer.results = [value.name or "y" for value in model.ir.graph.outputs]
     writer.write(name)
     inputs = [_side(value) for value in graph.graph.inputs if not value.is_initializer()]
     outputs = [_side(v, w) for v, w in zip(model.ir.graph.outputs, graph.graph.outputs, strict=True)]
@@ -108,7 +110,8 @@ def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
     kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
     dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
     dtype = ir.DataType.UNDEFINED if of is None else of.dtype or ir.DataType.UNDEFINED
-    return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
+    side = {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
+    return side | ({"squeezed": True} if inferred is not None and is_squeezed(inferred) else {})
 
 
 def _leaf(tensor: Tensor, is_owned: bool) -> Lazy:

@@ -103,11 +103,11 @@ class Matlab(Language):
 
 def wrap(line: str, width: int = WIDTH) -> list[str]:
     """Break a long line after commas, the outermost first; what goes on says so by three points."""
-    first, *others = _broken(line, width)
+    first, *others = _broken(line, width, width - 4)
     return [first, *("    " + more for more in others)]
 
 
-def _broken(line: str, width: int) -> list[str]:
+def _broken(line: str, width: int, following: int) -> list[str]:
     if len(line) <= width:
         return [line]
     places = [(depth, at) for at, depth in _commas(line) if 30 < at <= width - 4]
@@ -117,7 +117,7 @@ def _broken(line: str, width: int) -> list[str]:
             return [line]
     outermost = min(depth for depth, _ in places)
     at = max(at for depth, at in places if depth == outermost)
-    return [f"{line[:at].rstrip()} ...", *_broken(line[at:].strip(), WIDTH - 4)]
+    return [f"{line[:at].rstrip()} ...", *_broken(line[at:].strip(), following, following)]
 
 
 def _commas(line: str) -> list[tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,12 +49,14 @@ def help_text(name: str, inputs: Sequence[str], outputs: Sequence[str], takes: S
     results = [(n, *described(side)) for n, side in zip(outputs, gives, strict=True)]
     width = max(len(n) for n, *_ in [*rows, *results])
     lines = [f"%MODEL  {name}: a MATLAB model, converted from ONNX.", "%"]
-    lines += [f"%   {line}" for line in textwrap.wrap(call_of(inputs, outputs), 92)]
+    lines += [f"%   {line}" for line in wrap(call_of(inputs, outputs), 92)]
     lines += ["%", *_table(rows, width), "%", *_table(results, width), "%", "%   Example:"]
     lines += [f"%       params = {PACKAGE}.load();"]
     given = [_example(side) for side in takes]
     if all(given):
-        lines += [f"%       {outputs[0]} = {PACKAGE}.model({', '.join(['params', *given])});"]
+        lines += [
+            f"%       {line}" for line in wrap(f"{outputs[0]} = {PACKAGE}.model({', '.join(['params', *given])});", 88)
+        ]
     return [*lines, ""]
 
 
@@ -110,8 +111,9 @@ def image_text(name: str, inputs: Sequence[str], outputs: Sequence[str], takes: 
 %   {call_of(inputs, outputs).replace(".model(", ".predict_image(").replace(inputs[0] + ")", "picture)")}
 %
 %   params   what {PACKAGE}.load() gives
-%   picture  height x width x channels, here {height} x {width} x {channels}, as imread gives it; several along a fourth
-%            dimension. Values and the order of channels are passed on as they are: both have to be those of the training.
+%   picture  height x width x channels, here {height} x {width} x {channels}, as imread gives it;
+%            several along a fourth dimension. Values and the order of channels are passed on
+%            as they are: both have to be those of the training.
 %
 %   Example, for a network that was trained on red, green and blue from 0 to 1:
 %       picture = single(imread('picture.png')) / 255;

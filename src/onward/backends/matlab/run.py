@@ -27,6 +27,8 @@ class Side:
     dtype: str
     rank: int | None
     kind: str = "tensor"
+    is_squeezed: bool = False
+    """Whether it has no dimension of 1, which MATLAB's own arrays do not tell."""
 
 
 class Net:
@@ -76,7 +78,8 @@ def _state(folder: Path) -> State:
 
 
 def _side(said: dict[str, Any]) -> Side:
-    return Side(said["name"], said["dtype"], None if said["shape"] is None else len(said["shape"]), said["kind"])
+    rank = None if said["shape"] is None else len(said["shape"])
+    return Side(said["name"], said["dtype"], rank, said["kind"], said.get("squeezed", False))
 
 
 def _value(value: Any, side: Side) -> Any:
@@ -90,7 +93,8 @@ def _value(value: Any, side: Side) -> Any:
     is_nested = isinstance(value, Cells) and (side.dtype != "STRING" or any(isinstance(item, Cells) for item in value))
     if side.kind == "sequence" or is_nested:
         return [from_octave(item, side.dtype, side.rank) for item in value]
-    return from_octave(value, side.dtype, side.rank)
+    found = from_octave(value, side.dtype, None if side.is_squeezed else side.rank)
+    return found.squeeze() if side.is_squeezed else found
 
 
 def in_memory(source: MatlabSource) -> Net:

@@ -113,11 +113,20 @@ def squeeze(e: Emitter, x: Expr, axes: Expr | None = None) -> Expr:
         return ops.squeeze(x, Name("double")(axes), len(dims))
     if along is None:
         if any(isinstance(n, Expr) for n in dims):
-            rank = rank_of(e, e.node.outputs[0])
-            return ops.squeeze_all(x, rank)
+            output = e.node.outputs[0]
+            rank = rank_of(e, output)
+            return ops.squeeze_all(x) if is_squeezed(output) else ops.squeeze_all(x, rank)
         along = [i for i, n in enumerate(dims) if n == 1]
     gone = {a % len(dims) for a in along}
     return reshaped(e, x, [n for i, n in enumerate(dims) if i not in gone], dims)
+
+
+def is_squeezed(output: ir.Value) -> bool:
+    """Whether an output, which nothing else reads, loses all dimensions of 1: how many, its sizes say."""
+    node = output.producer()
+    if node is None or node.op_type != "Squeeze" or (len(node.inputs) > 1 and node.inputs[1] is not None):
+        return False
+    return output.is_graph_output() and not output.uses()
 
 
 @moves("Unsqueeze")

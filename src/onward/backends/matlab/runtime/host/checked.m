@@ -4,7 +4,7 @@ function x = checked(x, name, shape, kind)
 own = [size(x), ones(1, numel(shape) - ndims(x))];
 if numel(own) ~= numel(shape) || any(own ~= shape & ~isnan(shape))
     wanted = strrep(sprintf(' x %d', shape), 'NaN', 'any');
-    given = sprintf(' x %d', own);
+    given = sprintf(' x %d', size(x));
     error('onward:size', '%s has the sizes %s; the network takes %s: those of the file in reverse', name, given(4:end), wanted(4:end));
 end
 if isa(x, kind)
