@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,24 @@ def _value(value: Any, side: Side) -> Any:
         return [from_octave(item, side.dtype, side.rank) for item in value]
     found = from_octave(value, side.dtype, None if side.is_squeezed else side.rank)
     return found.squeeze() if side.is_squeezed else found
+
+
+def alone(
+    package: str, sources: Mapping[Path, bytes], params: Path, inputs: Sequence[dict[str, Any]], outputs: Sequence[Any]
+) -> Net:
+    """A package in a folder of its own, that has nothing beside it; the parameters stay where they are."""
+    place = Path(tempfile.mkdtemp(prefix="onward-"))
+    for name, source in sources.items():
+        file = place / f"+{package}" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(source)
+    try:
+        (place / f"+{package}" / params.name).symlink_to(params)
+    except OSError:  # Windows keeps links for administrators
+        shutil.copyfile(params, place / f"+{package}" / params.name)
+    net = Net(place, package, inputs, outputs)
+    weakref.finalize(net, shutil.rmtree, place, ignore_errors=True)
+    return net
 
 
 def in_memory(source: MatlabSource) -> Net:
