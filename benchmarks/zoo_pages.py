@@ -37,7 +37,7 @@ def readme_rows(results: Results) -> list[str]:
     """Of the table of other converters."""
     many = sum(facts.format in ONNX for facts in results.models.values())
     rows = []
-    for target in FROM_ONNX:
+    for target in (each for each in FROM_ONNX if tally(results, each, ONNX)[1]):
         what = f"{many} published ONNX files, to {title(target)}" if not rows else f"the same, to {title(target)}"
         rows.append(_row(results, what, target, ONNX))
     rows.append(_row(results, "{} published TensorFlow Lite files, to ONNX", "onnx", LITE))
@@ -70,7 +70,7 @@ def index_rows(results: Results) -> dict[str, str]:
     """By the question, its answer in the table of all measurements."""
     many = len(results.models)
     counts = [(title(target), *tally(results, target, (*ONNX, *LITE, *KERAS))) for target in (*TARGETS, *ASKED)]
-    said = [f"{name} {same} of {tried}" for name, same, tried in counts]
+    said = [f"{name} {same} of {tried}" for name, same, tried in counts if tried]
     onnx, lite, keras = (
         _beside(results, target, fs) for target, fs in (("torch", ONNX), ("onnx", LITE), ("onnx", KERAS))
     )

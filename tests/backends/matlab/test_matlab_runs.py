@@ -128,3 +128,16 @@ def test_recurrent_layers(kind: str) -> None:
 def test_parts_of_texts_that_differ() -> None:
     x = np.array([["b", "a"], ["b", "a"], ["a", "c"]], object)
     same(node_model("Unique", [x], 4, axis=0)[0], [x])
+
+
+def test_powers_of_integers() -> None:
+    x = np.array([-1, -1, 1, 3, 2, -2], np.int64)
+    for exponent in (np.int64(-2), np.int64(-1), np.int64(3), np.float32(-2), np.array([-2, -3, -1, -1, 0, 5])):
+        same(node_model("Pow", [x, np.asarray(exponent)])[0], [x, np.asarray(exponent)])
+
+
+def test_signs_of_signs() -> None:
+    """Two minus signs side by side mean one less in Octave."""
+    start = '<ir_version: 10, opset_import: ["" : 21]>'
+    text = f"{start} g (float[2] x) => (float[2] y) {{ a = Neg (x) b = Neg (a) y = Neg (b) }}"
+    same(onnx.parser.parse_model(text), [floats(2)])

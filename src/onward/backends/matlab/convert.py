@@ -19,9 +19,8 @@ from onward.backends.emit.weights import Tensor, Weights
 from onward.backends.matlab.functions import MatlabWriter
 from onward.backends.matlab.matfile import Lazy
 from onward.backends.matlab.package import PACKAGE, MatlabSource, needed, package_name
-from onward.backends.matlab.ranks import settle_ranks
+from onward.backends.matlab.ranks import is_squeezed, settle_ranks
 from onward.backends.matlab.readme import CHECK, checks, help_text, image_text, readme
-from onward.backends.matlab.rules.shape import is_squeezed
 from onward.backends.matlab.target import CLASSES, TARGET, refuse_rank
 from onward.backends.matlab.tree import nested
 from onward.backends.matlab.tree import plain as plain_tree
