@@ -136,7 +136,9 @@ def _rank(node: ir.Node, place: int) -> Rank:
 
 def _of_body(node: ir.Node, place: int) -> Rank:
     """What the branches of an If agree in; what a loop hands on, if it stays the same, or collects."""
-    bodies = [attribute.as_graph() for attribute in node.attributes.values() if attribute.type == ir.AttributeType.GRAPH]
+    bodies = [
+        attribute.as_graph() for attribute in node.attributes.values() if attribute.type == ir.AttributeType.GRAPH
+    ]
     first = 1 if node.op_type == "Loop" else 0
     shapes = [body.outputs[first + place].shape for body in bodies]
     ranks = {None if shape is None else len(shape) for shape in shapes}
