@@ -44,6 +44,7 @@ TITLES = {
     "keras": "Keras",
     "tflite": "TF Lite",
     "jax": "JAX",
+    "matlab": "MATLAB",
     "onnx": "ONNX",
     TRAIN: "training",
 }
