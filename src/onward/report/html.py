@@ -67,7 +67,9 @@ def table(
     head = "".join(f'<th scope="col"{align[i]}>{escape(title)}</th>' for i, title in enumerate(titles))
     said = [f' data-title="{escape(title)}"' if stacked else "" for title in titles]
     lines = [
-        '<div class="scroll" tabindex="0" role="region" aria-label="' + escape(caption or "table") + '"><table'
+        '<div class="scroll" tabindex="0" role="region" aria-label="'
+        + escape(caption or "table")
+        + '"><table'
         + (' class="stacked">' if stacked else ">"),
         f'<caption class="hidden-text">{escape(caption)}</caption>' if caption else "",
         f"<thead><tr>{head}</tr></thead><tbody>",

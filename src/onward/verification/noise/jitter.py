@@ -47,9 +47,9 @@ def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
 
     The numbers are drawn anew in each run. Those of a channel of an image follow from its values: in a plain image the
     pixels are alike, a kernel rounds them alike, and such roundings do not cancel. Left alone are scalars and vectors,
-    as sizes are computed from them, and what does not depend on the inputs. What is multiplied and added up is moved as well, as products are rounded, too:
-    inputs of the model that no op has rounded before. Sums and means add one number after the other, as some runtimes
-    do: where all are alike, roundings do not cancel.
+    as sizes are computed from them, and what does not depend on the inputs. What is multiplied and added up is moved as
+    well, as products are rounded, too: inputs of the model that no op has rounded before. Sums and means add one number
+    after the other, as some runtimes do: where all are alike, roundings do not cancel.
     """
     dtypes, ranks = _float_results(model)
     moved: set[str] = set()
