@@ -42,7 +42,7 @@ ONE_THREAD = f"on one thread: with more, {BY_THREAD} quantises its states in as 
 
 def prepare(model: Model, mode: str) -> Run:
     """`mode` is '', 'unoptimized', or an execution provider, also without the words at its end: 'CUDA'."""
-    return _run(session(model, mode), mode == UNOPTIMIZED)
+    return _run(session(model, mode), lean=mode == UNOPTIMIZED)
 
 
 def on_threads(model: Model, count: int) -> Run:
@@ -51,9 +51,9 @@ def on_threads(model: Model, count: int) -> Run:
 
 
 def start(model: Model, mode: str) -> Callable[[], Run]:
-    """As `prepare`, on another thread, which has a core of its own while the source is prepared."""
+    """As `prepare`, on another thread, which has a core of its own meanwhile. It is `lean`: nothing is timed by it."""
     begun = _thread().submit(session, model, mode)
-    return lambda: _run(begun.result())
+    return lambda: _run(begun.result(), lean=True)
 
 
 @cache
