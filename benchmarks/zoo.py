@@ -24,7 +24,7 @@ from rich.console import Console
 
 from onward.cli.zoo.run import progress, show
 from onward.report.zoo import history
-from onward.zoo.results import TARGETS, TRAIN, read, record, without_source
+from onward.zoo.results import ASKED, TARGETS, TRAIN, read, record, without_source
 from onward.zoo.run import WRONG, Options, run_all
 
 LIST = Path(__file__).with_name("zoo.csv")
@@ -73,7 +73,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of the names of models; all by default")
     parser.add_argument("--peers", action="store_true", help="with onnx2torch and onnx2pytorch")
     parser.add_argument("--tf2onnx", metavar="PYTHON", help="of the environment that has tf2onnx")
-    parser.add_argument("--to", default=",".join(TARGETS), help="targets, '' for none but peers")
+    parser.add_argument("--to", default=",".join([*TARGETS, *ASKED]), help="targets, '' for none but peers")
     parser.add_argument("--on", default="local", help="where")
     parser.add_argument("--jobs", type=int, help="how many at a time")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each cell")

@@ -44,8 +44,8 @@ TITLES = {
     "keras": "Keras",
     "tflite": "TF Lite",
     "jax": "JAX",
-    "matlab": "MATLAB",
     "onnx": "ONNX",
+    "matlab": "MATLAB",
     TRAIN: "training",
 }
 
