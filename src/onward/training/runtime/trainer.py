@@ -24,6 +24,7 @@ from onward.training.parallel.counting import check_mean, counting, rows_of
 from onward.training.parallel.workers import Reduce, Workers, fingerprint
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.targets import class_labels
+from onward.training.recipe.wide_floats import with_half_ends, with_half_weights
 from onward.training.runtime import looks
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.divergence import DivergedError, diagnosis
@@ -92,7 +93,8 @@ class Trainer:
         dtype = dtypes.pop()
         if dtype.itemsize < 4:
             raise UnsupportedError(
-                f"weights of {dtype} are not trained: small steps would be rounded away. Convert the model to float32"
+                f"weights of {dtype} are not trained: small steps would be rounded away. `onward train prepare`, or "
+                f"`onward.training.prepare`, makes float32 of them"
             )
         check_homes(trainable.original, trainable.weights(trainable.parameters))
         self._working, self._frozen = with_frozen_inputs(trainable)
@@ -418,9 +420,13 @@ class Trainer:
 
         return fit(self, data, epochs, batch, **options)
 
-    def save(self, path: str | os.PathLike[str], *, average: bool = False) -> None:
-        """Write the model as it was given, with the weights as they are now, or with their moving averages."""
-        self.tuned(average=average).save(path, durable=True)
+    def save(self, path: str | os.PathLike[str], *, average: bool = False, half_weights: bool = False) -> None:
+        """Write the model as it was given, with the weights as they are now, or with their moving averages.
+
+        `half_weights`: those that it held in 16 bits when it was prepared are stored so again, and read as float32.
+        """
+        tuned = self.tuned(average=average)
+        (with_half_weights(tuned) if half_weights else tuned).save(path, durable=True)
 
     def continued(self) -> Trainable:
         """What is trained, from where it is now: its weights, state and steps."""
@@ -440,7 +446,7 @@ class Trainer:
         original = self.trainable.original
         known = homes(original.ir.graph)
         statistics = {name: array for name, array in self._buffers.items() if name in known}
-        return with_weights(original, self.trainable.weights(weights) | statistics)
+        return with_half_ends(with_weights(original, self.trainable.weights(weights) | statistics))
 
     def _check_whole(self) -> None:
         if self.torn:
