@@ -174,7 +174,7 @@ OWN = frozenset(
 
 def prepare(args: argparse.Namespace) -> int:
     from onward.formats.keras import recognise
-    from onward.training.recipe.wide_floats import halves
+    from onward.training.recipe.wide_floats import before
 
     check_out(args.out)
     trainable = _of_keras(args) if recognise(Path(args.model)) else _of_onnx(args)
@@ -183,10 +183,11 @@ def prepare(args: argparse.Namespace) -> int:
     print(
         f"{args.out}: {len(trainable.parameters)} weights, {count:,} numbers, are trained; labels: {_labels(trainable)}"
     )
-    if held := halves(trainable.original):
+    if were := before(trainable.original.ir):
+        dtypes = " and ".join(sorted(set(were.values())))
         print(
-            f"{len(held)} weights of {' and '.join(sorted(set(held.values())))} became float32, in which the model "
-            "computes now; `onward train run --half-weights` stores them so again"
+            f"{len(were)} weights of {dtypes} became float32, to be trained in small steps: "
+            "`onward train run --narrow-weights` stores them so again"
         )
     return 0
 

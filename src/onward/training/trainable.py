@@ -29,9 +29,10 @@ from onward.training.recipe.losses import LOSSES, CausalLM, Dims, Loss, Penalty,
 from onward.training.recipe.modes import training_mode
 from onward.training.recipe.optimizer_names import optimizer_named
 from onward.training.recipe.optimizers import AVERAGE, Averaged, Clipped, Optimizer
-from onward.training.recipe.parameters import Choice, choose
+from onward.training.recipe.parameters import Choice, NothingToTrain, choose
 from onward.training.recipe.precision import refuse_mixed_precision
 from onward.training.recipe.quantised_adapters import with_adapters
+from onward.training.recipe.quantised_weights import real_numbers, with_float_weights
 from onward.training.recipe.schedules import Schedule
 from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
 from onward.training.recipe.wide_floats import in_float32, is_half
@@ -214,7 +215,14 @@ def prepare(
         lora=lora,
     )
     given = load(model)
-    begun = begin(given)
+    try:
+        begun = begin(given)
+    except NothingToTrain:
+        floats = with_float_weights(given)
+        if floats is None:
+            raise
+        given = floats
+        begun = begin(given)
     if any(map(is_half, [begun.loss, *begun.chosen])):
         begun = begin(in_float32(given))
     return assembled(
@@ -391,7 +399,7 @@ def _loss(
         if isinstance(how, CausalLM):
             how = how.bound(op.graph)
         prediction = _prediction(op.graph, term.output or output)
-        value = how.build(op, op.tensor(prediction), target)
+        value = how.build(op, real_numbers(op, prediction), target)
         found.append(value if term.weight == 1 else value * term.weight)
         alike = getattr(how, "sample_weight", None) is None  # other frameworks have no words for what weights samples
         if type(how) in LOSSES.values() and prediction.is_graph_output() and alike:

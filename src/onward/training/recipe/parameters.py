@@ -15,6 +15,10 @@ Choice = Iterable[str] | Callable[[str], bool] | None
 """Patterns of names such as `head.*`, or a predicate; None: all that training usually changes."""
 
 
+class NothingToTrain(OnwardError):
+    """No float weight is, or could be, trained; there may be integers that stand for some."""
+
+
 def choose(
     graph: ir.Graph, loss: ir.Value, choice: Choice = None, among: Container[str] | None = None
 ) -> list[ir.Value]:
@@ -32,7 +36,7 @@ def choose(
     if choice is None:
         usual = [value for value in floats if value in reached and is_trained(value)]
         if not usual:
-            raise OnwardError(
+            raise NothingToTrain(
                 f"the loss depends on no weight that is usually trained; it depends on {_some(reached)}: choose by name"
             )
         return usual
@@ -43,7 +47,7 @@ def choose(
         chosen = [value for value in floats if any(fnmatch.fnmatchcase(value.name or "", p) for p in patterns)]
         for pattern in patterns:
             if not any(fnmatch.fnmatchcase(value.name or "", pattern) for value in floats):
-                raise OnwardError(f"no float weight is called {pattern!r}; there are {_some(floats)}")
+                raise NothingToTrain(f"no float weight is called {pattern!r}; there are {_some(floats)}")
     found = [value for value in chosen if value in reached]
     if not found:
         raise OnwardError(f"the loss depends on none of the weights chosen; it depends on {_some(reached)}")

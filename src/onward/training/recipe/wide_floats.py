@@ -7,7 +7,7 @@ tuned model takes and gives what the original does, and can store its weights so
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.inline import inline
-from onward.errors import OnwardError, UnsupportedError
+from onward.errors import UnsupportedError
 from onward.graph.held_weights import homes
 from onward.graph.infer import infer
 from onward.graph.names import Names
@@ -26,8 +26,8 @@ from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
 from onward.passes.narrow_ends import narrow_ends
 
-RECORD = "onward.halves"
-"""Of the model's metadata: what was of 16 bits, as JSON: weights, and inputs and outputs, by name with their dtype."""
+RECORD = "onward.before"
+"""Of the model's metadata: what has become float32, as JSON: weights, and inputs and outputs, each with its dtype."""
 WEIGHTS, ENDS = "weights", "ends"
 HALVES = {"float16": ir.DataType.FLOAT16, "bfloat16": ir.DataType.BFLOAT16}
 _NAMES = {dtype: name for name, dtype in HALVES.items()}
@@ -65,50 +65,49 @@ def in_float32(model: Model) -> Model:
             _widen_attributes(node)
     for node in casts:
         _drop_if_idle(node)
-    found = {part: {n: _NAMES[to] for n, to in known.items() if to in _NAMES} for part, known in dtypes.items()}
-    graph.metadata_props[RECORD] = json.dumps({part: {**halves(model, part), **found[part]} for part in found})
+    remember(graph, {p: {n: _NAMES[to] for n, to in known.items() if to in _NAMES} for p, known in dtypes.items()})
     return made
 
 
-def halves(model: Model, part: str = WEIGHTS) -> dict[str, str]:
-    """What of a model was of 16 bits before it computed in float32, by name, each with its dtype then."""
+def remember(model: ir.Model, dtypes: Mapping[str, Mapping[str, str]]) -> None:
+    """Write what a model was of before into its metadata, but for what it was of before that."""
+    parts = dict.fromkeys((WEIGHTS, ENDS, *dtypes))
+    model.metadata_props[RECORD] = json.dumps({p: {**dtypes.get(p, {}), **before(model, p)} for p in parts})
+
+
+def before(model: ir.Model, part: str = WEIGHTS) -> dict[str, str]:
+    """The dtypes that weights, or inputs and outputs, were of before they became float32, by name."""
     try:
-        found = json.loads(model.ir.metadata_props.get(RECORD, "{}"))[part]
+        found = json.loads(model.metadata_props.get(RECORD, "{}"))[part]
     except (ValueError, RecursionError, LookupError, TypeError):
         return {}
-    return {name: to for name, to in found.items() if to in _NAMES.values()} if isinstance(found, dict) else {}
+    return {name: str(dtype) for name, dtype in found.items()} if isinstance(found, dict) else {}
+
+
+def _halves(model: ir.Model, part: str) -> dict[str, ir.DataType]:
+    """Those of 16 bits."""
+    return {name: HALVES[dtype] for name, dtype in before(model, part).items() if dtype in HALVES}
 
 
 def with_half_ends(model: Model) -> Model:
     """A model that takes and gives 16 bits again where it did, itself if that is nowhere."""
-    known = halves(model, ENDS)
+    known = _halves(model.ir, ENDS)
     if not known:
         return model
     made = replace(model.copy(), path=model.path)
-    for half, word in _NAMES.items():
-        narrow_ends(made.ir, half, [name for name, to in known.items() if to == word])
+    for half in HALVES.values():
+        narrow_ends(made.ir, half, [name for name, dtype in known.items() if dtype == half])
     return made
 
 
-def check_halves(model: Model) -> None:
-    """Refuse a model that held no weights in 16 bits before."""
-    if not halves(model):
-        raise OnwardError(
-            "no weights of the model were held in 16 bits when it was prepared: `onward convert tuned.onnx --to onnx "
-            "--float16` makes a model of float16 of any other"
-        )
-
-
-def with_half_weights(model: Model) -> Model:
-    """A copy of a model that stores weights in 16 bits again which it held so before, and reads them as float32.
+def store_halves(model: ir.Model) -> None:
+    """Store weights in 16 bits again, in place, that were so before, and read them as float32.
 
     Those whose numbers have become too large for that stay as they are.
     """
-    check_halves(model)
-    copy = model.copy()
-    names, known = Names(copy.ir), homes(copy.ir.graph)
-    for name, to in halves(model).items():
-        home, half = known.get(name), HALVES[to]
+    names, known = Names(model), homes(model.graph)
+    for name, half in _halves(model, WEIGHTS).items():
+        home = known.get(name)
         if home is None or _dtype(home) != ir.DataType.FLOAT:
             continue
         value = home.outputs[0] if isinstance(home, ir.Node) else home
@@ -129,8 +128,6 @@ def with_half_weights(model: Model) -> Model:
         else:
             assert isinstance(value.graph, ir.Graph)
             _put_first(value.graph, cast)
-    del copy.ir.metadata_props[RECORD]
-    return copy
 
 
 def _put_first(graph: ir.Graph, node: ir.Node) -> None:

@@ -23,8 +23,9 @@ from onward.training.parallel import statistics
 from onward.training.parallel.counting import check_mean, counting, rows_of
 from onward.training.parallel.workers import Reduce, Workers, fingerprint
 from onward.training.recipe.ctc import CTC
+from onward.training.recipe.narrow_weights import with_narrow_weights
 from onward.training.recipe.targets import class_labels
-from onward.training.recipe.wide_floats import with_half_ends, with_half_weights
+from onward.training.recipe.wide_floats import with_half_ends
 from onward.training.runtime import looks
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.divergence import DivergedError, diagnosis
@@ -420,13 +421,13 @@ class Trainer:
 
         return fit(self, data, epochs, batch, **options)
 
-    def save(self, path: str | os.PathLike[str], *, average: bool = False, half_weights: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, average: bool = False, narrow_weights: bool = False) -> None:
         """Write the model as it was given, with the weights as they are now, or with their moving averages.
 
-        `half_weights`: those that it held in 16 bits when it was prepared are stored so again, and read as float32.
+        `narrow_weights`: those that became float32 when it was prepared are stored in the dtype that they had.
         """
         tuned = self.tuned(average=average)
-        (with_half_weights(tuned) if half_weights else tuned).save(path, durable=True)
+        (with_narrow_weights(tuned) if narrow_weights else tuned).save(path, durable=True)
 
     def continued(self) -> Trainable:
         """What is trained, from where it is now: its weights, state and steps."""
