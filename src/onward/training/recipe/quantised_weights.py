@@ -33,15 +33,19 @@ def with_float_weights(model: Model) -> Model | None:
     made = replace(model.copy(), path=model.path)
     op, were = Builder(made.ir), dict[str, str]()
     for node, numbers in list(_weights(made.ir)):
-        old = node.inputs[0]
+        old, *how = node.inputs
         assert old is not None and old.dtype is not None and node.graph is not None
         if old.dtype == ir.DataType.INT32:
-            node.graph.remove(node)
-            weight = _taking_over(op, old, node.inputs, numbers)
+            for place in range(len(node.inputs)):
+                node.replace_input_with(place, None)
+            weight = _taking_over(op, old, [old, *how], numbers)
             node.outputs[0].replace_all_uses_with(weight)
+            node.graph.remove(node)
         else:
+            if len(how) < 2:  # QuantizeLinear would make uint8
+                how.append(_zeros(op, old, how[0]))
             attributes = [a for name, a in node.attributes.items() if name in ("axis", "block_size")]
-            rounded = ir.Node("", "QuantizeLinear", [None, *node.inputs[1:]], attributes, version=node.version)
+            rounded = ir.Node("", "QuantizeLinear", [None, *how], attributes, version=node.version)
             rounded.outputs[0].type, rounded.outputs[0].shape = old.type, old.shape
             node.replace_input_with(0, rounded.outputs[0])
             weight = _taking_over(op, old, [old], numbers)
@@ -54,6 +58,20 @@ def with_float_weights(model: Model) -> Model | None:
     return made
 
 
+def _zeros(op: Builder, codes: ir.Value, scale: ir.Value | None) -> ir.Value:
+    """The zero point of integers that have none."""
+    like = constant(scale)
+    assert like is not None and codes.dtype is not None
+    return _initializer(op, f"{codes.name}_zero_point", ir.Tensor(np.zeros(like.shape.numpy(), codes.dtype.numpy())))
+
+
+def _initializer(op: Builder, wish: str, tensor: ir.Tensor, name: str = "") -> ir.Value:
+    name = tensor.name = name or op.names.value(wish)
+    made = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=tensor.shape, const_value=tensor)
+    op.model.graph.register_initializer(made)
+    return made
+
+
 def _taking_over(op: Builder, old: ir.Value, unread: Iterable[ir.Value | None], numbers: Array) -> ir.Value:
     """A weight of the name of an integer one, or like it if someone else reads that; what nobody reads goes."""
     graph = op.model.graph
@@ -62,12 +80,8 @@ def _taking_over(op: Builder, old: ir.Value, unread: Iterable[ir.Value | None], 
             assert value.graph is not None
             value.graph.initializers.pop(value.name or "", None)
     name = old.name or ""
-    if name in graph.initializers or old.producer() is not None or old.graph not in (graph, None):
-        name = op.names.value(name)
-    tensor = ir.Tensor(numbers, name=name)
-    weight = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(numbers.shape), const_value=tensor)
-    graph.register_initializer(weight)
-    return weight
+    free = name not in graph.initializers and old.producer() is None and old.graph in (graph, None)
+    return _initializer(op, name, ir.Tensor(numbers), name if free else "")
 
 
 def quantise_again(model: ir.Model) -> None:
