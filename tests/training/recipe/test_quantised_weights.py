@@ -159,7 +159,7 @@ def test_gradients_through_rounding_go_on_elsewhere_by_the_graph_of_a_step(tmp_p
     assert (tmp_path / "net/step.py").exists()
 
 
-def test_what_has_nothing_to_train_says_so() -> None:
+def test_what_trees_have_learned_is_not_trained() -> None:
     tree = helper.make_node(
         "TreeEnsembleRegressor",
         ["x"],
@@ -183,8 +183,3 @@ def test_what_has_nothing_to_train_says_so() -> None:
     forest = helper.make_model(helper.make_graph([tree], "tree", [x], [y]), opset_imports=imports, ir_version=8)
     with pytest.raises(OnwardError, match=r"nothing to train: what TreeEnsemble\w* has learned has no gradient"):
         training.prepare(forest, "mse")
-    plain = helper.make_model(
-        helper.make_graph([helper.make_node("Tanh", ["x"], ["y"])], "plain", [x], [y]), opset_imports=imports[:1]
-    )
-    with pytest.raises(OnwardError, match=r"no float weight, so there is nothing to train$"):
-        training.prepare(plain, "mse")

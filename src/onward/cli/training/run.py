@@ -158,8 +158,8 @@ def _check_mode(args: argparse.Namespace) -> None:
         if args.out is None:
             raise OnwardError("say with --out where to write what is trained; --mode inference only evaluates")
         return
-    for_training = ("out", "save_trainable", "val", "checkpoint", "every", "patience")
-    for_training += ("averaged", "narrow_weights", "resume", "lr")
+    written = ("out", "save_trainable", "averaged", "narrow_weights", "checkpoint", "every")
+    for_training = (*written, "val", "patience", "resume", "lr")
     for_several = ("workers", "on")
     if given := [name for name in for_training + for_several if getattr(args, name)]:
         raise OnwardError(f"--{given[0].replace('_', '-')} is for training: --mode inference makes no steps")

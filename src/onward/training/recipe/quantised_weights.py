@@ -65,7 +65,7 @@ def _zeros(op: Builder, codes: ir.Value, scale: ir.Value | None) -> ir.Value:
     return _initializer(op, f"{codes.name}_zero_point", ir.Tensor(np.zeros(like.shape.numpy(), codes.dtype.numpy())))
 
 
-def _initializer(op: Builder, wish: str, tensor: ir.Tensor, name: str = "") -> ir.Value:
+def _initializer(op: Builder, wish: str, tensor: ir.Tensor[Any], name: str = "") -> ir.Value:
     name = tensor.name = name or op.names.value(wish)
     made = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=tensor.shape, const_value=tensor)
     op.model.graph.register_initializer(made)
