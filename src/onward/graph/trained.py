@@ -42,10 +42,8 @@ NO_PARAMETERS = {
 """Inputs that are no parameters though they are floats: running statistics, bounds, initial states, angles, scales."""
 SIZES = {"Resize", "Upsample", "Range", "Expand", "Tile", "Pad", "OneHot", "Dropout", "ConstantOfShape"}
 """Ops whose float inputs besides the first say how, not what."""
-_QUANTISED = re.compile(r"^Q[A-Z]|[Qq]uant|Integer|NBits|Bnb4")
+_QUANTISED = re.compile(r"^Q[A-Z]|Quant|Integer|NBits|Bnb4")
 """Ops that compute with integers: their floats are scales."""
-_ROUNDED = {("QuantizeLinear", 0), ("DequantizeLinear", 0)}
-"""Inputs of such ops that are numbers all the same."""
 _LAYERS = {
     "Conv": (1, 2),
     "ConvTranspose": (1, 2),
@@ -185,7 +183,7 @@ def is_parameter(value: ir.Value) -> bool:
     for node, index in value.uses():
         if _is_constant(node) and not is_parameter(node.outputs[0]):
             return False
-        if _QUANTISED.search(node.op_type) and (node.op_type, index) not in _ROUNDED:
+        if _QUANTISED.search(node.op_type) and (node.op_type, index) != ("QuantizeLinear", 0):
             return False
         standard = node.domain in ("", "ai.onnx")
         if index in NO_PARAMETERS.get(node.op_type if standard else f"{node.domain}::{node.op_type}", ()):

@@ -163,6 +163,8 @@ def targets(trainable: Trainable, objective: Objective, model: Model, feeds: Inp
         return {TARGETS: rng.random(shape).astype(dtype)}
     given = next(value for value in model.ir.graph.outputs if value.name == objective.output)
     output = dequantised(given, output)
+    if output.itemsize < 4:
+        output = output.astype(np.float32)
     made = rng.normal(output.mean(), max(output.std(), abs(output.mean()), 0.1), shape)
     return {TARGETS: made.astype(dtype)}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable
 import onnx_ir as ir
 
 from onward.errors import OnwardError
+from onward.graph.replace import is_op
 from onward.graph.trained import is_trained
 from onward.graph.walk import all_nodes
 from onward.training.autodiff.reverse import on_the_way, reads
@@ -41,7 +42,7 @@ def choose(
     ]
     reached = reached_from(graph, loss, floats)
     if choice is None:
-        usual = [value for value in floats if value in reached and is_trained(value)]
+        usual = [value for value in floats if value in reached and is_trained(value) and not _is_setting(value)]
         if not usual:
             raise NothingToTrain(_nothing(graph, reached))
         return usual
@@ -57,6 +58,11 @@ def choose(
     if not found:
         raise OnwardError(f"the loss depends on none of the weights chosen; it depends on {_some(reached)}")
     return found
+
+
+def _is_setting(value: ir.Value) -> bool:
+    """Whether a value is the scale of integers alone, which no gradient reaches."""
+    return all(is_op(node, "QuantizeLinear", "DequantizeLinear") and index > 0 for node, index in value.uses())
 
 
 def _nothing(graph: ir.Graph, reached: Iterable[ir.Value]) -> str:
