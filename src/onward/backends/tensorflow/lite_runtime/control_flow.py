@@ -34,31 +34,28 @@ def loop_later(
     """`loop` as a part of the graph."""
     invariants = [invariant(part, shape) for part, shape in zip(state, shapes, strict=True)]
     state = [fitted(part, shape) for part, shape in zip(state, invariants, strict=True)]
-    loop = Trips(body, count, invariants)
+    loop = Trips(body, count, invariants, rows)
     loop.tests.append(running)
     start, running = tf.constant(0), tf.reshape(tf.convert_to_tensor(running), [])
-    sizes = loop.row_sizes(running, state, rows)
+    loop.sizes = loop.row_sizes(state)
     room = room_for(count)
 
-    def blanks(room: Any) -> list[tf.Tensor]:
-        return [blank(room, row, size) for row, size in zip(rows, sizes, strict=True)]
-
     def block(i: tf.Tensor, running: tf.Tensor, state: list[Any], wholes: list[tf.Tensor]) -> tuple[Any, ...]:
-        end, running, state, held = loop.trips(i, running, state, blanks(BLOCK))
+        end, running, state, held = loop.trips(i, running, state, loop.blanks(BLOCK))
         pairs = zip(wholes, held, strict=True)
         if room is not None:
             return end, running, state, [put(whole, part, i) for whole, part in pairs]
         return end, running, state, [tf.concat([whole, flat(part[: end - i])], 0) for whole, part in pairs]
 
     if not rows or (is_number(room) and room is not None and room <= BLOCK):
-        end, _, state, wholes = loop.trips(start, running, state, blanks(room))
+        end, _, state, wholes = loop.trips(start, running, state, loop.blanks(room))
     else:
-        wholes = blanks(room) if room is not None else [tf.zeros([0], row.dtype) for row in rows]
+        wholes = loop.blanks(room) if room is not None else [tf.zeros([0], row.dtype) for row in rows]
         shapes = [tf.TensorShape([None]) if room is None else whole.shape for whole in wholes]
         given = tf.TensorShape([]), tf.TensorShape([]), invariants, shapes
         end, _, state, wholes = tf.while_loop(loop.goes_on, block, (start, running, state, wholes), given)
     if room is None:
-        wholes = [shaped(end, whole, row, size) for whole, row, size in zip(wholes, rows, sizes, strict=True)]
+        wholes = loop.shaped(end, wholes)
     end = count if is_number(count) and all(test is True for test in loop.tests) else end
     return [*state, *(whole[:end] for whole in wholes)]
 
@@ -66,8 +63,12 @@ def loop_later(
 class Trips:
     """What happens in the trips of a loop."""
 
-    def __init__(self, body: Callable[..., Sequence[Any]], count: Any, invariants: Sequence[Any]) -> None:
-        self.body, self.count, self.invariants = body, count, invariants
+    def __init__(
+        self, body: Callable[..., Sequence[Any]], count: Any, invariants: Sequence[Any], rows: Sequence[Any]
+    ) -> None:
+        self.body, self.count, self.invariants, self.rows = body, count, invariants, rows
+        self.sizes: Sequence[tf.Tensor] = ()
+        """The shape of each row."""
         self.tests: list[Any] = []
         """What says whether the loop goes on, wherever that was traced."""
 
@@ -90,23 +91,39 @@ class Trips:
 
         def step(i: tf.Tensor, _: tf.Tensor, state: list[Any], held: list[tf.Tensor]) -> tuple[Any, ...]:
             running, state, row = self.trip(i, state)
-            pairs = zip(held, row, strict=True)
-            return i + 1, running, state, [put(part, one[tf.newaxis], i - first) for part, one in pairs]
+            pairs = zip(held, self.shaped(1, row), strict=True)
+            return i + 1, running, state, [put(part, one, i - first) for part, one in pairs]
 
         given = tf.TensorShape([]), tf.TensorShape([]), self.invariants, [part.shape for part in held]
         return tf.while_loop(test, step, (first, running, state, held), shape_invariants=given)
 
-    def row_sizes(self, running: tf.Tensor, state: list[Any], rows: Sequence[Any]) -> Sequence[Any]:
-        """The shape of each row, for which the first trip is made where nothing else tells it."""
+    def row_sizes(self, state: list[Any]) -> Sequence[tf.Tensor]:
+        """The shape of each row, for which the first trip is made twice where nothing else tells it.
+
+        Not within a branch for loops without trips: a shape that leaves a branch may be that of an earlier call.
+        """
+        rows = self.rows
         if all(row.shape.is_fully_defined() or tf.is_tensor(row) for row in rows):
             return [tf.shape(row) if tf.is_tensor(row) else tf.constant(row.shape, tf.int32) for row in rows]
-        start = tf.constant(0)
-        found = tf.cond(
-            self.goes_on(start, running),
-            lambda: [tf.shape(row) for row in self.trip(start, state)[2]],
-            lambda: [tf.zeros([row.shape.rank], tf.int32) for row in rows],
-        )
-        return list(found)
+        return [tf.shape(row) for row in self.trip(tf.constant(0), state)[2]]
+
+    def blanks(self, room: Any) -> list[tf.Tensor]:
+        """Room for so many rows."""
+        zeros = [
+            tf.zeros(tf.concat([[room], size], 0), row.dtype) for row, size in zip(self.rows, self.sizes, strict=True)
+        ]
+        return self.shaped(room, zeros)
+
+    def shaped(self, count: Any, contents: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """So many rows that have this content.
+
+        Their shape is said by numbers that are computed, so that the runtime does not compare shapes before it runs.
+        """
+        wholes = []
+        for content, row, size in zip(contents, self.rows, self.sizes, strict=True):
+            wholes.append(tf.reshape(content, tf.concat([[count], size], 0)))
+            wholes[-1].set_shape([count if is_number(count) else None, *row.shape])
+        return wholes
 
 
 def room_for(count: Any) -> Any:
@@ -117,18 +134,6 @@ def room_for(count: Any) -> Any:
         return count
     most = count if is_number(count) else tf.maximum(tf.cast(count, tf.int32), 0)
     return (most + BLOCK - 1) // BLOCK * BLOCK
-
-
-def blank(room: Any, row: Any, size: Any) -> tf.Tensor:
-    """Room for so many rows."""
-    return shaped(room, tf.zeros(tf.concat([[room], size], 0), row.dtype), row, size)
-
-
-def shaped(count: Any, content: tf.Tensor, row: Any, size: Any) -> tf.Tensor:
-    """So many rows that begin with this content, of the shape that is known."""
-    whole = tf.reshape(content, tf.concat([[count], size], 0))
-    whole.set_shape([count if is_number(count) else None, *row.shape])
-    return whole
 
 
 def fitted(part: Any, shape: Any) -> Any:

@@ -9,7 +9,6 @@ from onward.backends.tensorflow.runtime.host import is_number
 from onward.backends.tensorflow.runtime.sequence_open import OptionalOf, TensorSequence, opened
 
 LONGEST_UNROLLED = 8
-Row = tf.TensorSpec | tf.Tensor
 
 
 def branch(test: Any, yes: Callable[[], Any], no: Callable[[], Any], kinds: Any = None) -> Any:
@@ -33,7 +32,7 @@ def loop(
     *,
     count: Any = None,
     running: Any = True,
-    rows: Sequence[Row] = (),
+    rows: Sequence[tf.TensorSpec | tf.Tensor] = (),
     shapes: Sequence[Any] | None = None,
 ) -> list[Any]:
     """Calls `running, *state, *row = body(i, *state)` while `running`, with i from 0 to at most `count`.
@@ -64,7 +63,11 @@ def is_plain(part: Any) -> bool:
 
 
 def loop_now(
-    body: Callable[..., Sequence[Any]], state: list[Any], count: Any, running: Any, rows: Sequence[Row]
+    body: Callable[..., Sequence[Any]],
+    state: list[Any],
+    count: Any,
+    running: Any,
+    rows: Sequence[tf.TensorSpec | tf.Tensor],
 ) -> list[Any] | None:
     """`loop` as a loop of Python; None where a condition is not known now."""
     trips: list[Sequence[Any]] = []
@@ -94,7 +97,7 @@ def loop_later(
     state: list[Any],
     count: Any,
     running: Any,
-    rows: Sequence[Row],
+    rows: Sequence[tf.TensorSpec | tf.Tensor],
     shapes: Sequence[Any],
 ) -> list[Any]:
     """`loop` as a part of the graph."""
@@ -133,7 +136,7 @@ def fitted(part: Any, shape: Any) -> Any:
     return part if shape.rank is None else tf.ensure_shape(part, shape)
 
 
-def collected(array: tf.TensorArray, row: Row, trips: tf.Tensor) -> tf.Tensor:
+def collected(array: tf.TensorArray, row: tf.TensorSpec | tf.Tensor, trips: tf.Tensor) -> tf.Tensor:
     """All that was written to an array, of the shape that is known where that is nothing."""
     if row.shape.is_fully_defined():
         return array.stack()
