@@ -246,6 +246,18 @@ def test_channels_stay_known_where_an_image_is_padded_by_sizes() -> None:
 
 
 def test_what_stays_refused_says_so() -> None:
-    model = parsed("g (int64[n] a, int64[n] b) => (int64[n] y) { y = Div(a, b) }")
-    with pytest.raises(UnsupportedError, match=r"does not compute Div in int64; .*int32"):
+    model = parsed("g (float16[n] a, float16[n] b) => (float16[n] y) { y = Mul(a, b) }")
+    with pytest.raises(UnsupportedError, match=r"does not compute Mul in float16; .*computes it in float32"):
         lite(model)
+
+
+def test_quotients_of_large_whole_numbers_are_exact() -> None:
+    runner = lite(parsed("g (int64[n] a, int64[n] b) => (int64[n] y) { y = Div(a, b) }"))
+    a = np.concatenate([RNG.integers(-(2**62), 2**62, 3000), RNG.integers(-50, 50, 3000)])
+    b = np.concatenate([RNG.integers(1, 9, 1500), RNG.integers(-(2**40), 2**40, 1500), RNG.integers(1, 9, 3000)])
+    b[b == 0] = 1
+    b[::3] *= -1
+    right = np.array(
+        [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    )
+    np.testing.assert_array_equal(runner(a=a, b=b)["y"], right)

@@ -16,6 +16,7 @@ from onward.advice.options import option
 from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
+from onward.backends.tensorflow.lite_divide import write_divisions
 from onward.backends.tensorflow.lite_erf import write_erf
 from onward.backends.tensorflow.lite_sizes import fit_in_single
 from onward.backends.tensorflow.lite_squeeze import squeeze_first
@@ -64,6 +65,7 @@ def generate_for_tflite(
         if fit_in_single(graph):
             helpers.append(SINGLE)
         write_erf(graph)
+        write_divisions(graph)
         pad_pools(graph, calibrated=quantize == "int8")
         carried = quantize is None and carry_grids(graph)
         advised = advice(graph, LITE) if cast == "none" else ""
