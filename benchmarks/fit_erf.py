@@ -1,6 +1,6 @@
 """The coefficients of Erf for TensorFlow Lite, fitted here, and how far single precision is off with them.
 
-python benchmarks/fit_erf.py    prints both; `src/onward/backends/tensorflow/lite_erf.py` has the coefficients
+python benchmarks/fit_erf.py    prints both; `src/onward/backends/tensorflow/lite/erf.py` has the coefficients
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial, chebyshev
 
-from onward.backends.tensorflow.lite_erf import FAR, LAST, NEAR, SPLIT
+from onward.backends.tensorflow.lite.erf import FAR, LAST, NEAR, SPLIT
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ROUNDS = 80

@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 from onward.backends.tensorflow.convert import has_rule, load_rules
-from onward.backends.tensorflow.lite_sizes import fit_in_single
+from onward.backends.tensorflow.lite.sizes import fit_in_single
 from onward.backends.tensorflow.tflite import convert, generate_for_tflite
 from onward.errors import UnsupportedError
 from onward.model import Model, load

@@ -83,15 +83,15 @@ def generate(
 
     `cast` tells what becomes of ops in dtypes that there are no kernels for, see `missing_kernels`. `replaced` are the
     packages of runtime helpers that are taken in the place of TensorFlow's; `prepare` may add to these. `finish`
-    may change the graph after its layout was chosen.
+    may change the graph after its layout and dtypes were chosen.
     """
     load_rules()
     policy = checked(cast)
     with no_garbage_collection():
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc, prepare)
-        finish(graph)
         with guarded("looking for kernels"):
             casts = compute_elsewhere(graph, policy, kernels)
+        finish(graph)
         with guarded("choosing TensorFlow's words for its nodes"):
             emitter, function = emit(graph, TARGET, flags=("training",))
         freeze = choose(emitter.weights, trainable)

@@ -15,11 +15,11 @@ from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
-from onward.backends.tensorflow.lite import carry_grids, pad_pools
-from onward.backends.tensorflow.lite_divide import write_divisions
-from onward.backends.tensorflow.lite_erf import write_erf
-from onward.backends.tensorflow.lite_sizes import fit_in_single
-from onward.backends.tensorflow.lite_squeeze import squeeze_first
+from onward.backends.tensorflow.lite.divide import write_divisions
+from onward.backends.tensorflow.lite.erf import write_erf
+from onward.backends.tensorflow.lite.grids import carry_grids, pad_pools
+from onward.backends.tensorflow.lite.sizes import fit_in_single
+from onward.backends.tensorflow.lite.squeeze import squeeze_first
 from onward.backends.tensorflow.missing_kernels import advice
 from onward.backends.tensorflow.remarks import without_remarks
 from onward.backends.tensorflow.saved_model import SIGNATURE, signature_names, traced
@@ -36,9 +36,9 @@ QUANTIZATIONS = {
 }
 IO = ("float32", "int8", "uint8")
 """What a model in 8 bits may take and give."""
-RUNTIME = "onward.backends.tensorflow.lite_runtime"
+RUNTIME = "onward.backends.tensorflow.lite.runtime"
 """Helpers that TensorFlow Lite has to be told in another way than TensorFlow."""
-SINGLE = "onward.backends.tensorflow.single_runtime"
+SINGLE = "onward.backends.tensorflow.lite.single"
 """What lets numbers of shapes be computed in single precision."""
 CASTS = "Onward: computed in other dtypes than those of the original"
 """The first line of a description that lists them."""
@@ -64,14 +64,17 @@ def generate_for_tflite(
         nonlocal carried, advised
         if fit_in_single(graph):
             helpers.append(SINGLE)
-        write_erf(graph)
         write_divisions(graph)
         pad_pools(graph, calibrated=quantize == "int8")
         carried = quantize is None and carry_grids(graph)
         advised = advice(graph, LITE) if cast == "none" else ""
 
+    def finish(graph: ir.Model) -> None:
+        write_erf(graph)
+        squeeze_first(graph)
+
     kernels = TENSORFLOW if cast == "none" else LITE
-    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, prepare, cast, kernels, helpers, squeeze_first)
+    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, prepare, cast, kernels, helpers, finish)
     return replace(source, in_bytes=carried, advice=advised)
 
 
