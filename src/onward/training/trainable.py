@@ -35,7 +35,7 @@ from onward.training.recipe.quantised_adapters import with_adapters
 from onward.training.recipe.quantised_weights import real_numbers, with_float_weights
 from onward.training.recipe.schedules import Schedule
 from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
-from onward.training.recipe.wide_floats import in_float32, is_half
+from onward.training.recipe.wide_floats import holds_halves, in_float32, is_half
 from onward.training.step_graphs import CLIP_EPSILON, LOSS, first_state, give_out, keep_outputs, take_out, updates
 
 LABELS = ("labels", "input_lengths", "target_lengths")
@@ -218,7 +218,7 @@ def prepare(
     try:
         begun = begin(given)
     except NothingToTrain:
-        floats = with_float_weights(given)
+        floats = in_float32(given) if lora and holds_halves(given) else with_float_weights(given)
         if floats is None:
             raise
         given = floats

@@ -139,6 +139,17 @@ def test_what_was_only_stored_so_is_the_same_model(dtype: int, tmp_path: Path) -
     assert not np.array_equal(changed[0], run(given)) and np.abs(changed[0] - changed[1]).max() < 0.05
 
 
+@pytest.mark.parametrize("made", [storing, computing])
+def test_adapters_are_merged_in_float32(made: Any, tmp_path: Path) -> None:
+    trainer = training.Trainer(training.prepare(made(FLOAT16), "mse", "adamw", lora=training.lora(2)), kernels=False)
+    assert {name: array.dtype for name, array in trainer.parameters.items()} == dict.fromkeys(
+        [f"{matrix}_weight.lora_{part}" for matrix in "ab" for part in "ab"], np.dtype(np.float32)
+    )
+    losses = [trainer.step(BATCH) for _ in range(5)]
+    assert losses[-1] < losses[0]
+    assert set(held(saved(trainer, tmp_path / "m.onnx", narrow_weights=True)).values()) == {FLOAT16}
+
+
 def test_what_computed_so_takes_and_gives_the_same(tmp_path: Path) -> None:
     given = computing(FLOAT16)
     trainer = training.Trainer(training.prepare(given, "mse", "sgd"), kernels=False)

@@ -41,6 +41,10 @@ def is_half(value: ir.Value) -> bool:
     return value.dtype in _NAMES
 
 
+def holds_halves(model: Model) -> bool:
+    return any(_dtype(home) in _NAMES for home in homes(model.ir.graph).values())
+
+
 def in_float32(model: Model) -> Model:
     """A copy of a model that computes in 32 bits wherever it does in 16, with its weights, inputs and outputs."""
     if model.training_info:
