@@ -109,6 +109,22 @@ def test_a_loop_with_rows_of_a_size_that_is_open(
     check(model, *({"x": floats(2, n % 3 + 1), "count": np.array(n)} for n in counts))
 
 
+@pytest.mark.parametrize("count", [20, 50])
+def test_a_loop_with_rows_of_a_known_size(count: int) -> None:
+    text = f"""g (float[2, 3] x) => (float[2, 3] last, float[{count}, 2, 3] rows) {{
+        trips = Constant<value = int64 {{{count}}}>()
+        last, rows = Loop(trips, "", x) <body = step (int64 i, bool before, float[2, 3] s)
+            => (bool go, float[2, 3] u, float[2, 3] row) {{
+            go = Identity(before)
+            k = Cast<to = 1>(i)
+            a = Mul(s, half)
+            u = Add(a, k)
+            row = Identity(u)
+        }}>
+    }}"""
+    check(parsed(text, half=np.float32(0.5)), {"x": floats(2, 3)})
+
+
 def test_erf_within_three_steps_of_single_precision() -> None:
     runner = lite(parsed("g (float[n] x) => (float[n] y) { y = Erf(x) }"))
     sizes = 10.0 ** RNG.uniform(-37, 1, 20_000)

@@ -104,7 +104,7 @@ class Trips:
         """
         rows = self.rows
         if all(row.shape.is_fully_defined() or tf.is_tensor(row) for row in rows):
-            return [tf.shape(row) if tf.is_tensor(row) else tf.constant(row.shape, tf.int32) for row in rows]
+            return [tf.shape(row) if tf.is_tensor(row) else tf.constant(row.shape.as_list(), tf.int32) for row in rows]
         return [tf.shape(row) for row in self.trip(tf.constant(0), state)[2]]
 
     def blanks(self, room: Any) -> list[tf.Tensor]:
