@@ -12,6 +12,7 @@ from graphs import model
 from onnx import helper
 from test_fewer import check, floats, ops, plainly, run, sizes
 
+from onward.canon.opset import at_opset
 from onward.cli import parser
 from onward.model import load
 from onward.passes.fewer.smaller import PASSES, smaller
@@ -71,6 +72,43 @@ def test_weights_of_old_files_are_inputs_that_nobody_gives() -> None:
     assert [value.name for value in small.ir.graph.inputs] == ["x", *small.ir.graph.initializers]
     x = floats(2, 2, 3, 3)
     np.testing.assert_allclose(run(small, {"x": x})[0], run(load(proto), {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_old_files_are_no_inputs_where_a_caller_could_give_them() -> None:
+    proto = model(
+        "g (float[n] x, float[2] w) => (float[n] y) { i = Identity(x) y = Mul(i, w) }", 9, w=floats(2)
+    ).to_proto()
+    del proto.opset_import[1:]
+    proto.ir_version = 3  # opset 9 is written in IR version 4
+    for made in (smaller(load(proto)).model, at_opset(load(proto), 11).model):
+        assert made.to_proto().ir_version > 3 and [value.name for value in made.ir.graph.inputs] == ["x"]
+
+
+def test_names_of_outputs_stay_where_several_are_one_value() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] z, float[2] w) { y = Exp(x) z = Mul(y, one) w = Identity(y) }"
+    small = check(text, ["Exp", "Identity", "Identity"], {"x": floats(2)}, one=np.array(1, F))
+    assert [value.name for value in small.ir.graph.outputs] == ["y", "z", "w"]
+
+
+def test_nodes_that_stand_for_one_that_stays_have_a_name_of_their_own() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] h) { [h] h = HardSigmoid<alpha=0.16666667>(x) y = Mul(x, h) }"
+    small = check(text, ["HardSigmoid", "HardSwish"], {"x": floats(2)})
+    assert len({node.name for node in small.ir.graph}) == 2
+
+
+def test_a_loop_without_a_condition_stays_one() -> None:
+    text = """g (int64 n, float[2] x) => (float[k, 2] y) { i = Identity(x) y = Loop(n, "")
+      <body = b (int64 step, bool go) => (bool on, float[2] s) <float[2] left = {1., 2.}> {
+        on = Identity(go) s = Exp(i) }> }"""
+    small = check(text, ["Loop"], {"n": np.array(2), "x": floats(2)})
+    body = next(iter(small.ir.graph)).attributes["body"].as_graph()
+    assert not body.initializers  # nothing reads it
+
+
+def test_parts_of_a_shape_that_are_not_all_known() -> None:
+    text = """g (float[n, 4] x) => (float[n, 4] y, int64[1] a, int64[1] c) {
+      s = Shape(x) a, b = Split(s) c = Neg(b) y = Neg(x) }"""
+    check(text, ["Shape", "Split", "Neg", "Neg"], {"x": floats(2, 4)}, 13)
 
 
 def test_a_constant_that_is_given_out() -> None:

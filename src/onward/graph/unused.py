@@ -7,6 +7,9 @@ import onnx_ir.passes.common as passes
 
 from onward.graph.walk import all_graphs
 
+LOOP_INPUTS = 2
+"""The count of steps and the condition of a Loop have a place each, be they given or not."""
+
 
 def remove_unused(model: ir.Model) -> None:
     """Remove nodes and initializers that nothing reads; what the body of a removed node reads does not count."""
@@ -21,6 +24,17 @@ def remove_unused(model: ir.Model) -> None:
                 detach(body)
         graph.remove(node, safe=True)
     passes.RemoveUnusedNodesPass()(model)
+    for graph in all_graphs(model.graph):
+        _remove_unused_weights(graph)
+        for node in graph:
+            if node.op_type == "Loop" and len(node.inputs) < LOOP_INPUTS:  # the pass takes away what is left open
+                node.resize_inputs(LOOP_INPUTS)
+
+
+def _remove_unused_weights(graph: ir.Graph) -> None:
+    for name, value in list(graph.initializers.items()):
+        if not (value.uses() or value.is_graph_output() or value.is_graph_input()):
+            graph.initializers.pop(name)
 
 
 def detach(body: ir.Graph) -> None:
