@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.graph.names import Names
+from onward.hub.write import OUTPUT_INFOS
 
 
 def narrow_ends(model: ir.Model, half: ir.DataType) -> None:
@@ -16,6 +17,7 @@ def narrow_ends(model: ir.Model, half: ir.DataType) -> None:
     for place, value in enumerate(model.graph.outputs):
         if value.dtype == ir.DataType.FLOAT and not value.is_graph_input():
             model.graph.outputs[place] = _give(model, value, half, names)
+            model.graph.meta.get(OUTPUT_INFOS, {}).pop(place, None)  # it says 32 bits
 
 
 def _take(model: ir.Model, value: ir.Value, half: ir.DataType, names: Names) -> None:
