@@ -26,6 +26,7 @@ def remove_unused(model: ir.Model) -> None:
     passes.RemoveUnusedNodesPass()(model)
     for graph in all_graphs(model.graph):
         _remove_unused_weights(graph)
+    for graph in (each for top in (model.graph, *model.functions.values()) for each in all_graphs(top)):
         for node in graph:
             if node.op_type == "Loop" and len(node.inputs) < LOOP_INPUTS:  # the pass takes away what is left open
                 node.resize_inputs(LOOP_INPUTS)

@@ -42,6 +42,8 @@ class Older(Rewriter):
     def __init__(self, model: ir.Model, inference: Inference) -> None:
         super().__init__(model)
         self._inference = inference
+        self.functions = {function.graph for function in model.functions.values()}
+        """The graphs that can hold no weights."""
 
     def _new(
         self, count: int, op_type: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any]
