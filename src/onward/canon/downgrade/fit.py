@@ -80,7 +80,7 @@ def fit(node: ir.Node, start: int, schema: OpSchema, op: Older) -> None:
     _attributes(node, start, schema)
     _inputs(node, schema)
     _outputs(node, schema)
-    _types(node, schema, op)
+    fit_types(node, schema, op)
 
 
 def say_defaults(node: ir.Node, start: int, schema: OpSchema) -> None:
@@ -170,7 +170,7 @@ def _paired(formals: list[OpSchema.FormalParameter], count: int) -> Iterator[OpS
             yield formal or last
 
 
-def _types(node: ir.Node, schema: OpSchema, op: Older) -> None:
+def fit_types(node: ir.Node, schema: OpSchema, op: Older) -> None:
     """Cast around where an element type is not allowed: to one that holds all its numbers, and back."""
     constraints = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
     sides = list(zip(node.inputs, _paired(schema.inputs, len(node.inputs)), strict=False))

@@ -69,7 +69,7 @@ class Older(Rewriter):
         """The elements of an input that older versions have as an attribute."""
         found = self.read(value)
         if found is None:
-            refuse(f"{what} is computed when the model runs")
+            refuse(f"{what} cannot be known before the model runs")
         return found
 
     def typed(self, value: ir.Value, what: str = "an input") -> ir.DataType:
