@@ -298,3 +298,12 @@ def test_functions_and_annotations_survive() -> None:
     assert ops(small) == ["Exp", "Neg", "twice"]
     one, two = run(small, {"x": np.zeros(2, F)})
     assert one.tolist() == [-1, -1] and two.tolist() == [2, 2]
+
+
+def test_nodes_that_read_equal_constants_become_one() -> None:
+    """But for weights, whose names stay."""
+    text = """g (float[2, 1] x) => (float[2, 3] y, float[2, 3] z) {
+      a = Expand(x, s) b = Expand(x, t) c = Exp(a) d = Exp(b) e = Add(c, v) f = Add(d, w) y = Neg(e) z = Abs(f) }"""
+    weights = {"v": np.ones(3, F), "w": np.ones(3, F), **sizes(s=[2, 3], t=[2, 3])}
+    small = check(text, ["Expand", "Exp", "Add", "Add", "Neg", "Abs"], {"x": floats(2, 1)}, **weights)
+    assert {"v", "w"} <= set(small.ir.graph.initializers)
