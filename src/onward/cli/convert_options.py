@@ -158,7 +158,8 @@ def _add_bits(bits: argparse._ArgumentGroup) -> None:
         metavar="NAMES",
         type=lambda text: [name for name in text.split(",") if name],
         default=[],
-        help="leave nodes of an onnx file in 32 bits: names, patterns or ops, such as 'head.*,Softmax'",
+        help="leave nodes of an onnx file in 32 bits: names of them, of their weights or results, patterns of these, or"
+        " ops, such as 'head.*,Softmax'",
     )
     bits.add_argument(
         "--max-loss",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
-from onward.graph.walk import all_graphs
+from onward.graph.walk import all_graphs, all_nodes
 
 LOOP_INPUTS = 2
 """The count of steps and the condition of a Loop have a place each, be they given or not."""
@@ -26,8 +26,8 @@ def remove_unused(model: ir.Model) -> None:
     passes.RemoveUnusedNodesPass()(model)
     for graph in all_graphs(model.graph):
         _remove_unused_weights(graph)
-    for graph in (each for top in (model.graph, *model.functions.values()) for each in all_graphs(top)):
-        for node in graph:
+    for top in (model.graph, *(function.graph for function in model.functions.values())):
+        for node in all_nodes(top):
             if node.op_type == "Loop" and len(node.inputs) < LOOP_INPUTS:  # the pass takes away what is left open
                 node.resize_inputs(LOOP_INPUTS)
 
