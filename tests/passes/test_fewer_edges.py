@@ -307,3 +307,21 @@ def test_nodes_that_read_equal_constants_become_one() -> None:
     weights = {"v": np.ones(3, F), "w": np.ones(3, F), **sizes(s=[2, 3], t=[2, 3])}
     small = check(text, ["Expand", "Exp", "Add", "Add", "Neg", "Abs"], {"x": floats(2, 1)}, **weights)
     assert {"v", "w"} <= set(small.ir.graph.initializers)
+
+
+@pytest.mark.parametrize("others", [[], ["scale"]])
+def test_weights_that_old_exporters_listed_as_inputs(others: list[str]) -> None:
+    """Where one of them is not listed, the others are meant to be open."""
+    text = (
+        "g (float[n, 2, 3, 3] x) => (float[n, 3, 3, 3] y) { c = Conv(x, w, b) y = BatchNormalization(c, s, t, m, v) }"
+    )
+    weights = {"w": floats(3, 2, 1, 1), **{name: np.abs(floats(3)) for name in "bstmv"}}
+    proto = model(text, 9, **weights, **dict.fromkeys(others, floats(1))).to_proto()
+    proto.graph.input.extend(helper.make_tensor_value_info(name, 1, array.shape) for name, array in weights.items())
+    listed, small = load(proto), smaller(load(proto)).model
+    x = floats(2, 2, 3, 3)
+    np.testing.assert_allclose(run(small, {"x": x})[0], run(listed, {"x": x})[0], rtol=1e-4, atol=1e-5)
+    assert (ops(small), len(small.ir.graph.inputs)) == (
+        (["Conv", "BatchNormalization"], 7) if others else (["Conv"], 1)
+    )
+    assert len(smaller(listed, ["inputs"]).model.ir.graph.inputs) == 7

@@ -131,8 +131,8 @@ def _add_onnx(onnx: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="PASS",
-        help="leave a pass of --simplify out (repeatable): initializers, shapes, neutral, constants, branches, moves,"
-        " weights, scalings, pads, recurrence, idioms, attention, equal",
+        help="leave a pass of --simplify out (repeatable): inputs, initializers, shapes, neutral, constants, branches,"
+        " moves, weights, scalings, pads, recurrence, idioms, attention, equal",
     )
     onnx.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"

@@ -18,6 +18,7 @@ from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
 from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
+from onward.passes.fewer.close_inputs import close_inputs
 from onward.passes.fewer.drop_copies import drop_copies
 from onward.passes.fewer.fold_pads import fold_pads
 from onward.passes.fewer.fold_scalings import fold_scalings
@@ -44,6 +45,7 @@ def _neutral(model: ir.Model) -> int:
 
 
 PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
+    "inputs": ("weights that are all listed as inputs, as old exporters did, are weights alone", close_inputs),
     "initializers": ("Constant nodes become initializers of the same names", hold_constants),
     "shapes": ("numbers that follow from known shapes become constants", resolve_shapes),
     "neutral": ("nodes that change nothing go: Identity, x + 0, x · 1, casts to the same type, Dropout", _neutral),
@@ -100,10 +102,12 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     inputs = [value for value in graph.graph.inputs if not value.is_initializer()]
     if is_fixed:
         graph.graph.inputs[:] = inputs
+    mark_weights(graph)
+    if "inputs" not in without:
+        close_inputs(graph)
     ends = {each: [(value.type, value.shape) for value in _ends(each)] for each in all_graphs(graph.graph)}
     described = {_place(value): (value.type, value.shape) for value in _made(graph)}
     held = [] if is_fixed else _hide_defaults(graph)
-    mark_weights(graph)
     chosen = [run for name, (_, run) in PASSES.items() if name not in without]
     for _ in range(ROUNDS):
         if "shapes" in without:
