@@ -121,7 +121,7 @@ class Script(InTensorFlow):
         given = f", *{held}" if states else ""
         lines += indented(wrap(f"changed = update(variable, g, lr, {decay}, self.iterations + 1{given})"), 2)
         if share is not None:
-            lines.append(f"        changed.append({share!r} * held[{states}] + {1 - share!r} * changed[0])")
+            lines.append(f"        changed.append({share!r} * held[{states}] + (1 - {share!r}) * changed[0])")
         holders = "[variable, *held]" if self._slots else "[variable]"
         lines += [
             f"        for own, after in zip({holders}, changed, strict=True):",

@@ -135,7 +135,8 @@ class Script(InTensorFlow):
             more = f", *held[:{count}]" if self.average is not None else ", *held"
         loop += wrap(f"changed = update(w, g, tf.cast({factor}lr, w.dtype), {decay}, step{more if count else ''})")
         if self.average is not None:
-            loop += wrap(f"changed.append({self.average!r} * held[{count}] + {1 - self.average!r} * changed[0])")
+            share = self.average
+            loop += wrap(f"changed.append({share!r} * held[{count}] + (1 - {share!r}) * changed[0])")
         loop += [
             f"for own, after in zip([w{', *held' if self._slots else ''}], changed, strict=True):",
             "    own.assign(after)",
