@@ -15,7 +15,6 @@ from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented
 from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
 from onward.training.export.tensorflow.losses import called
 from onward.training.export.tensorflow.updates import formula, update
-from onward.training.export.tensorflow.words import loss_call
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Script(InTensorFlow):
         return [
             "def loss_of(net: keras.Model, y_pred: Any, batch: Any) -> tf.Tensor:",
             '    """What training minimises; `batch` has what it is compared with."""',
-            *indented([*lines, *self.summed(loss_call, weights)]),
+            *indented([*lines, *self.summed(self._loss_call, weights)]),
         ]
 
     def _training(self, has_loss: bool) -> list[str]:
