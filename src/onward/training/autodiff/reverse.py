@@ -12,6 +12,7 @@ from onward.canon.lower import key_of
 from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
 from onward.graph.origin import origin
+from onward.graph.stops import stops
 from onward.graph.walk import all_graphs, inner_graphs
 from onward.plugins.advice import next_rule
 from onward.spec.meaning import parameters
@@ -186,6 +187,8 @@ def dependents_of(graph: ir.Graph, wrt: Values) -> tuple[set[ir.Value], list[ir.
     reached = {value for value in wrt if is_float(value)}
     nodes = []
     for node in graph:
+        if stops(node):
+            continue
         if found := carriers(node, [value for value in reads(node) if value in reached]):
             reached.update(found)
             nodes.append(node)

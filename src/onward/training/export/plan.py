@@ -16,6 +16,7 @@ from onward.backends.backend import Backend
 from onward.backends.emit.package import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import with_weights
+from onward.graph.stops import stops
 from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.training.export.graphs import (
@@ -148,6 +149,8 @@ def planned(
     as graphs only.
     """
     given, lr = now(trainable)
+    if any(map(stops, all_nodes(given.gradients.graph))):
+        raise NotInWords("gradients stop on the way to some of its weights")
     how = unwrapped(given.optimizer, known)
     trains = _trains(given)
     weights = given.weights(given.parameters)
