@@ -31,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class _Progress:
+class Progress:
     """What a checkpoint says of a run."""
 
     epoch: int
@@ -80,7 +80,9 @@ class _Run:
 
     def load(self, path: Path, trainer: Trainer) -> None:
         given, more = checkpoints.load(path, trainer)
-        found = checkpoints.described(path, _Progress, given)
+        if not given:
+            raise checkpoints.CheckpointError(f"{path}: it was not written by fit: start without resume")
+        found = checkpoints.described(path, Progress, given)
         none = np.zeros(0)
         losses, epochs = more.get("losses", none), more.get("epochs", none)
         rates = more.get("rates", np.full(losses.shape, math.nan))  # older ones lack them
@@ -91,7 +93,7 @@ class _Run:
             and all(isinstance(number, int | float) for number in numbers)
             and all({"batch", "epoch", "loss"} <= evaluation.keys() for evaluation in found.evaluations)
         ):
-            raise checkpoints.CheckpointError(f"{path}: this checkpoint is damaged, or was not written by fit")
+            raise checkpoints.CheckpointError(f"{path}: this checkpoint is damaged: its curve does not fit together")
         self.epoch, self.batch, self.waited = found.epoch, found.batch, found.waited
         self.best = math.inf if found.best is None else found.best
         self.history = History(losses.tolist(), epochs.tolist(), found.evaluations, rates=rates.tolist())
