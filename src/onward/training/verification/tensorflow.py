@@ -41,10 +41,13 @@ class TensorFlowPackage(Package):
         return [float(loss) for loss in losses]
 
     def passed(self, batch: Mapping[str, Array]) -> tuple[list[Array], float, dict[str, Array]]:
+        import tensorflow as tf
+
         net = Watched(self.held["net"])
+        given = {name: tf.constant(array) for name, array in self.batch(batch).items()}  # as a traced step has them
         slopes = getattr(self.train.slopes, "python_function", self.train.slopes)
         with variables_kept(self.held["net"].variables):
-            loss, gradients = self.called(slopes, net=net, batch=self.batch(batch))
+            loss, gradients = self.called(slopes, net=net, batch=given)
         return arrays_of(net.found[0]), float(loss), {name: array_of(slope) for name, slope in gradients.items()}
 
     def state(self) -> dict[str, Array]:
