@@ -311,11 +311,11 @@ different where its error is beyond `max(floor of the dtype, k × noise)`, of th
 
 The noise is that of the source against itself: optimisations off against on; single against double precision, where
 ONNX Runtime has the kernels; and, where a difference shows without it, copies of the model in which each element of
-each intermediate result, and of inputs that are multiplied and added up, is moved by up to one unit in the last place.
-It is pooled over all sets of inputs. k is 4, and more where the noise was measured on few elements:
-4 × √(1 + 32 / elements). The floor is 3e-5 overall for float32, 7e-11 for float64, 0.011 for float16, 0.04 for
-bfloat16, and four times that for the worst element; it is one step for quantised outputs. Integers and strings have to
-be equal unless the noise says otherwise. `--atol` and `--rtol` replace all this.
+each intermediate result, and of inputs that are multiplied and added up, is moved by up to one unit in the last place,
+pixels of one value in a channel of an image by the same. It is pooled over all sets of inputs. k is 4, and more where
+the noise was measured on few elements: 4 × √(1 + 32 / elements). The floor is 3e-5 overall for float32, 7e-11 for
+float64, 0.011 for float16, 0.04 for bfloat16, and four times that for the worst element; it is one step for quantised
+outputs. Integers and strings have to be equal unless the noise says otherwise. `--atol` and `--rtol` replace all this.
 
 ## Does it hold?
 """

@@ -4,7 +4,8 @@ python benchmarks/zoo.py                          all of it; what is done is kep
 python benchmarks/zoo.py silero                   only models with `silero` in their names
 python benchmarks/zoo.py --peers                  with onnx2torch and onnx2pytorch, which have to be installed here
 python benchmarks/zoo.py --tf2onnx ENV/bin/python with tf2onnx, of an environment that has TensorFlow too
-python benchmarks/zoo.py --keep                   write what is done to benchmarks/zoo-results.jsonl
+python benchmarks/zoo.py --keep                   write what is done to benchmarks/zoo-results.jsonl, and how it went
+                                                  from run to run to benchmarks/zoo-history.json
 
 `zoo_pages.py` makes pages of what is kept. A peer is a target `peer:NAME`, judged as Onward's results are.
 """
@@ -22,11 +23,12 @@ import peers
 from rich.console import Console
 
 from onward.cli.zoo.run import progress, show
-from onward.zoo.results import TARGETS, TRAIN, read, record, without_source
+from onward.report.zoo import history
+from onward.zoo.results import ASKED, TARGETS, TRAIN, read, record, without_source
 from onward.zoo.run import WRONG, Options, run_all
 
 LIST = Path(__file__).with_name("zoo.csv")
-KEPT = Path(__file__).with_name("zoo-results.jsonl")
+KEPT, HISTORY = Path(__file__).with_name("zoo-results.jsonl"), Path(__file__).with_name("zoo-history.json")
 BUILD = Path(__file__).parent.parent / "build/zoo"
 LARGEST = 5_000_000
 """Bytes of the file of results; the longest sources are left out until it is as small as that."""
@@ -62,6 +64,7 @@ def keep(folder: Path, file: Path) -> int:
             break
         most = most * 3 // 4
     file.write_text(text, encoding="utf-8")
+    HISTORY.write_text(history.text(history.with_run(history.read_history(HISTORY), found)), encoding="utf-8")
     return file.stat().st_size
 
 
@@ -70,7 +73,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of the names of models; all by default")
     parser.add_argument("--peers", action="store_true", help="with onnx2torch and onnx2pytorch")
     parser.add_argument("--tf2onnx", metavar="PYTHON", help="of the environment that has tf2onnx")
-    parser.add_argument("--to", default=",".join(TARGETS), help="targets, '' for none but peers")
+    parser.add_argument("--to", default=",".join([*TARGETS, *ASKED]), help="targets, '' for none but peers")
     parser.add_argument("--on", default="local", help="where")
     parser.add_argument("--jobs", type=int, help="how many at a time")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each cell")

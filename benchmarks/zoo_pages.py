@@ -10,13 +10,13 @@ from onward.report.wording import counted, listing
 from onward.report.zoo.summary import markdown, tally
 from onward.report.zoo.verdicts import PEERS_MAKE, is_peer, title
 from onward.writing import write_text
-from onward.zoo.results import TARGETS, TRAIN, Results, read
+from onward.zoo.results import ASKED, TARGETS, TRAIN, Results, read
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "benchmarks/zoo-results.jsonl"
 PAGE = "docs/measured/zoo.md"
 ONNX, LITE, KERAS = ("onnx",), ("tflite",), ("savedmodel", "keras", "h5")
-FROM_ONNX = tuple(target for target in TARGETS if target != "onnx")
+FROM_ONNX = tuple(target for target in (*TARGETS, *ASKED) if target != "onnx")
 SCRIPT = "[`zoo.py`](benchmarks/zoo.py)"
 ABOUT = """Published models, in packages on PyPI and npm (`benchmarks/zoo.csv`), converted and trained by
 `onward zoo run`. `benchmarks/zoo.py` added other converters, and `benchmarks/zoo_pages.py` wrote this page from
@@ -37,7 +37,7 @@ def readme_rows(results: Results) -> list[str]:
     """Of the table of other converters."""
     many = sum(facts.format in ONNX for facts in results.models.values())
     rows = []
-    for target in FROM_ONNX:
+    for target in (each for each in FROM_ONNX if tally(results, each, ONNX)[1]):
         what = f"{many} published ONNX files, to {title(target)}" if not rows else f"the same, to {title(target)}"
         rows.append(_row(results, what, target, ONNX))
     rows.append(_row(results, "{} published TensorFlow Lite files, to ONNX", "onnx", LITE))
@@ -69,8 +69,8 @@ def _peers(results: Results, target: str, formats: Collection[str]) -> str:
 def index_rows(results: Results) -> dict[str, str]:
     """By the question, its answer in the table of all measurements."""
     many = len(results.models)
-    counts = [(title(target), *tally(results, target, (*ONNX, *LITE, *KERAS))) for target in TARGETS]
-    said = [f"{name} {same} of {tried}" for name, same, tried in counts]
+    counts = [(title(target), *tally(results, target, (*ONNX, *LITE, *KERAS))) for target in (*TARGETS, *ASKED)]
+    said = [f"{name} {same} of {tried}" for name, same, tried in counts if tried]
     onnx, lite, keras = (
         _beside(results, target, fs) for target, fs in (("torch", ONNX), ("onnx", LITE), ("onnx", KERAS))
     )

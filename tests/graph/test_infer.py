@@ -39,6 +39,8 @@ def test_value_infos_of_the_file_are_not_believed() -> None:
         ("t = Shape<start = 0, end = 1>(x)  u = Concat<axis = 0>(t, minus)  y = Reshape(x, u)", ["N", 24]),
         ("t = Shape(x)  i = Constant<value_int = 1>()  n = Gather(t, i)  m = Div(n, two)"
          "  u = Concat<axis = 0>(minus, m)  y = Reshape(x, u)", [None, 3]),
+        ("t = Shape(x)  five = Constant<value_ints = [5]>()  i = Mod(five, two)  k = Slice(t, zero, i)"
+         "  u = Concat<axis = 0>(k, minus)  y = Reshape(x, u)", ["N", 24]),
         ("t = Shape(x)  y = Slice(x, zero, two, two)", ["N", 6, 2]),
         ("a, y = Split<axis = 1, num_outputs = 2>(x)", ["N", 3, 4]),
     ],

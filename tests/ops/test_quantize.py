@@ -154,6 +154,15 @@ def test_integer_conv(attributes: dict[str, Any], group: int) -> None:
     check(*merged(parts))
 
 
+@pytest.mark.parametrize("group", [1, 2])
+def test_integer_conv_of_many_channels(group: int) -> None:
+    """Sums that single precision does not hold, of numbers as far from zero as they can be."""
+    x, w = levels(1, 1000, 3, 3, dtype=np.uint8), levels(2, 1000 // group, 3, 3, dtype=np.int8)
+    x[:, ::3], w[0] = 255, -128
+    zeros = np.uint8(0), np.int8(127)
+    check(*node_model("ConvInteger", [x, w, *zeros], fixed=(1, 2, 3), group=group, pads=[1, 0, 0, 1]))
+
+
 @pytest.mark.parametrize("fixed", [(), (1, 2, 3, 4, 5, 6, 7)], ids=["computed", "fixed"])
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_quantized_conv(fixed: tuple[int, ...], per_channel: bool) -> None:

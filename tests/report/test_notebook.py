@@ -21,13 +21,13 @@ def words_of(html: str) -> str:
 
 def test_a_model_in_words() -> None:
     model = load(DIGITS)
-    words = "'digits': 89 nodes, 43,418 parameters, ai.onnx 20; image float[batch, 1, 8, 8] → logits float[batch, 10]"
+    words = "'digits': 89 nodes, 43,421 parameters, ai.onnx 20; image float[batch, 1, 8, 8] → logits float[batch, 10]"
     assert str(model) == repr(model) == f"Model({words})"
 
 
 def test_a_model_in_a_notebook() -> None:
     words = words_of(load(DIGITS)._repr_html_())
-    assert "image float[batch, 1, 8, 8]" in words and "43,418" in words and "Conv × 10" in words
+    assert "image float[batch, 1, 8, 8]" in words and "43,421" in words and "Conv × 10" in words
     assert "<svg" in load(DIGITS)._repr_html_()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -72,6 +74,16 @@ def is_installed(package: str) -> bool:
     if package in PROGRAMS:
         return shutil.which(PROGRAMS[package][0]) is not None
     return importlib.util.find_spec(package) is not None
+
+
+def program_version(program: str) -> str:
+    """The version of one of `PROGRAMS`, which it says itself; '' where it is not installed."""
+    command = shutil.which(PROGRAMS[program][0])
+    if command is None:
+        return ""
+    said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\d+(\.\d+)+", said)
+    return found[0] if found else ""
 
 
 def missing(package: str, what: str = "") -> MissingPackageError:

@@ -54,6 +54,13 @@ def covered() -> list[str]:
     return [one.name for one in backends() if one.is_covered]
 
 
+def with_rules() -> list[str]:
+    """These, and those that have rules of their own for less of ONNX."""
+    names = covered()
+    known = {id(find(name).target().rules) for name in names}
+    return [*names, *(one.name for one in backends() if id(one.target().rules) not in known)]
+
+
 def coverage(model: Model, backend: str) -> list[OpStatus]:
     """The status of every op in the model, those in subgraphs and functions included, sorted by name."""
     nodes: dict[str, list[ir.Node]] = {}

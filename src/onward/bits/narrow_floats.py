@@ -10,7 +10,6 @@ import onnx
 import onnx_ir as ir
 
 from onward.bits.chosen import is_named
-from onward.bits.ends import narrow_ends
 from onward.bits.probe import AS_IT_STANDS, losses, rounding
 from onward.bits.search import ranked_by
 from onward.errors import OnwardError, UnsupportedError
@@ -20,6 +19,7 @@ from onward.graph.unused import remove_unused
 from onward.graph.walk import inner_graphs
 from onward.model import Model
 from onward.passes.cast_around import Typed, cast_around, typed
+from onward.passes.narrow_ends import narrow_ends
 from onward.registry import cached_by_schema
 from onward.runners import prepare
 from onward.runners.calls import Inputs, Outputs

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from onward.zoo.results import Results
 
 ZOO, SCOREBOARD, DOCS = Path("benchmarks/zoo-results.jsonl"), Path("benchmarks/scoreboard.json"), Path("mkdocs.yml")
+HISTORY = Path("benchmarks/zoo-history.json")
 """Where things lie in the repository of Onward."""
 EXAMPLES = """examples:
   onward site --out site/                                    in the repository: from the results that it keeps
@@ -34,6 +35,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to write the site to")
     command.add_argument(
         "--zoo", type=Path, metavar="PATH", help=f"results of `onward zoo run`: a folder or file (default: {ZOO})"
+    )
+    command.add_argument(
+        "--history",
+        type=Path,
+        metavar="FILE",
+        help="how the models went in earlier runs: a history.json of a site, to which that in --out is added"
+        f" (default: {HISTORY}, unless --zoo is given)",
     )
     command.add_argument(
         "--scoreboard",
@@ -69,7 +77,12 @@ def run(args: argparse.Namespace) -> int:
         if found is None:
             say(f"left out: there are no results at the default place of {name}")
     results, data = _results(zoo), _board(board)
+    if args.history is not None and not args.history.is_file():
+        raise OnwardError(f"--history {args.history}: there is no such file")
+    earlier = args.history or (HISTORY if args.zoo is None else None)
     runs = history.read_history(args.out / "zoo/history.json")
+    if earlier is not None:
+        runs = history.together(history.read_history(earlier), runs)
     with new_folder(args.out, OWN) as folder:
         parts = write(folder, Sources(results, data, docs), runs)
     messages.print(f"[green]done:[/] {args.out / 'index.html'}", highlight=False, soft_wrap=True)

@@ -7,7 +7,8 @@ from typing import Any
 
 
 def add_source(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+    source = command.add_argument_group("what the source leaves open")
+    source.add_argument(
         "--input",
         action="append",
         default=[],
@@ -15,10 +16,10 @@ def add_source(command: argparse.ArgumentParser) -> None:
         help='declare an input that the model leaves open: "x:float32[batch,3,224,224]"; for a TensorFlow graph a '
         "name is enough (repeatable)",
     )
-    command.add_argument(
+    source.add_argument(
         "--output", action="append", metavar="NAME", help="name an output of a TensorFlow graph (repeatable)"
     )
-    command.add_argument(
+    source.add_argument(
         "--spec",
         action="append",
         default=[],
@@ -26,24 +27,24 @@ def add_source(command: argparse.ArgumentParser) -> None:
         help='say what a function of JAX takes, one for each input in order: "f32[b,224,224,3]", a size may be a name'
         " (repeatable)",
     )
-    command.add_argument(
+    source.add_argument(
         "--params",
         metavar="FILE",
         help="give the first argument of a function of JAX, a tree of weights, from a .safetensors or .npz file; dots"
         " in names are levels",
     )
-    command.add_argument(
+    source.add_argument(
         "--sample",
         metavar="DATA",
         help="give rows of data for scikit-learn, and for functions on data frames, in a .csv, .feather, .parquet,"
         " .npy or .npz file",
     )
-    add_library(command)
-    command.add_argument(
+    add_library(source)
+    source.add_argument(
         "--checkpoint", metavar="PATH", help="read the variables of a TensorFlow graph that is not frozen from here"
     )
-    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel or tflite file")
-    command.add_argument(
+    source.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel or tflite file")
+    source.add_argument(
         "--cache",
         action="store_true",
         help="convert a language model of transformers as one step of decoding, with its cache as inputs and outputs",

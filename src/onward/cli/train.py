@@ -174,6 +174,7 @@ OWN = frozenset(
 
 def prepare(args: argparse.Namespace) -> int:
     from onward.formats.keras import recognise
+    from onward.training.recipe.wide_floats import before
 
     check_out(args.out)
     trainable = _of_keras(args) if recognise(Path(args.model)) else _of_onnx(args)
@@ -182,6 +183,12 @@ def prepare(args: argparse.Namespace) -> int:
     print(
         f"{args.out}: {len(trainable.parameters)} weights, {count:,} numbers, are trained; labels: {_labels(trainable)}"
     )
+    if were := before(trainable.original.ir):
+        dtypes = " and ".join(sorted(set(were.values())))
+        print(
+            f"{len(were)} weights of {dtypes} became float32, to be trained in small steps: "
+            "`onward train run --narrow-weights` stores them so again"
+        )
     return 0
 
 

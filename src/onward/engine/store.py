@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from onward.advice.extras import PROGRAMS, program_version
 from onward.errors import OnwardError, WritingError
 from onward.version import __version__
 
@@ -28,6 +29,8 @@ Key = Callable[[Record], Hashable]
 
 LOOKS = ("cli", "report", "engine")
 """Parts of the package that no result depends on."""
+SOURCES = (".py", ".m")
+"""What the files end with that results depend on: MATLAB's helpers are sources as well."""
 
 
 class Store:
@@ -147,6 +150,8 @@ def in_words(found: Mapping[str, str]) -> str:
 
 def package_version(package: str) -> str:
     """'' where it is not installed."""
+    if package in PROGRAMS:
+        return program_version(package)
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -158,7 +163,7 @@ def package_version(package: str) -> str:
 def _digest() -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] not in LOOKS:
+    for path in sorted(root.rglob("*")):
+        if path.suffix in SOURCES and path.relative_to(root).parts[0] not in LOOKS:
             digest.update(path.read_bytes())
     return digest.hexdigest()[:7]

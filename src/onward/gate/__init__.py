@@ -6,7 +6,7 @@ file or folder, and, unless the user trusts the file, whatever in it would be ex
 
 from onward.gate.files import ordinary
 from onward.gate.opening import harmless, opens
-from onward.gate.running import allow_beside, foreign, run_source
+from onward.gate.running import allow_beside, foreign, own_source, run_source
 from onward.gate.trust import is_trusted, need_trust, trusting
 from onward.gate.written import is_written, remember
 
@@ -19,6 +19,7 @@ __all__ = [
     "need_trust",
     "opens",
     "ordinary",
+    "own_source",
     "remember",
     "run_source",
     "trusting",

@@ -11,13 +11,21 @@ from onward.gate.files import ordinary
 from onward.gate.trust import is_trusted, need_trust
 from onward.gate.written import is_written
 
-FOREIGN = "is Python code, and not as Onward wrote it on this machine"
+FOREIGN = "code, and not as Onward wrote it on this machine"
 
 
-def foreign(path: Path) -> Iterator[str]:
+def foreign(path: Path, language: str = "Python") -> Iterator[str]:
     """A danger if the source was not written by Onward here, or was changed since."""
     if not is_written(ordinary(path).read_bytes()):
-        yield f"{path.name} {FOREIGN}"
+        yield f"{path.name} is {language} {FOREIGN}"
+
+
+def own_source(path: Path, language: str = "Python") -> bytes:
+    """The source in a file that Onward wrote or that is trusted: what is executed is what was checked."""
+    source = ordinary(path).read_bytes()
+    if not is_written(source):
+        need_trust(path, f"it is {language} {FOREIGN}")
+    return source
 
 
 def allow_beside(path: Path) -> None:
@@ -29,11 +37,9 @@ def allow_beside(path: Path) -> None:
 def run_source(path: Path, name: str) -> ModuleType:
     """A new module of this name, made of the source in a file that Onward wrote or that is trusted.
 
-    What was checked is what is executed: the file is read once, and no bytecode beside it is used.
+    The file is read once, and no bytecode beside it is used.
     """
-    source = ordinary(path).read_bytes()
-    if not is_written(source):
-        need_trust(path, f"it {FOREIGN}")
+    source = own_source(path)
     module = ModuleType(name)
     module.__file__ = str(path)
     module.__package__ = name.rpartition(".")[0]

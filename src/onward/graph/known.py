@@ -13,7 +13,7 @@ from onward.graph.values import INTEGERS, LIMIT, Algebra, Items, constant_items,
 
 Dim = int | str | None
 
-_LEFT_ALONE = {"Mod", "Expand", "Tile", "Transpose", "ReduceSum", "ReduceMin", "ReduceMax"}
+_LEFT_ALONE = {"Expand", "Tile", "Transpose", "ReduceSum", "ReduceMin", "ReduceMax"}
 """Ops that shapes are seldom computed with."""
 
 

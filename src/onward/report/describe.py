@@ -45,7 +45,7 @@ def about(model: Model) -> dict[str, Any]:
             "weights": sum(nbytes(tensor) for _, tensor in tensors),
         },
         "data_files": [path.name for path in model.data_files],
-        "parameters": sum(_count(tensor) for _, tensor in tensors),
+        "parameters": parameters_of(model),
         "inputs": [value_info(value) for value in inputs],
         "outputs": [value_info(value) for value in graph.outputs],
         "functions": [
@@ -107,6 +107,11 @@ def describe_weights(about: str, weights: list[dict[str, Any]]) -> dict[str, Any
         "data_processing": None,
         "backends": {},
     }
+
+
+def parameters_of(model: Model) -> int:
+    """How many numbers the model holds."""
+    return sum(_count(tensor) for _, tensor in _tensors(model.ir))
 
 
 def weights_of(model: Model) -> list[dict[str, Any]]:

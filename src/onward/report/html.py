@@ -51,21 +51,31 @@ def escape(text: object, longest: int = 2000) -> str:
 
 
 def table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), caption: str = ""
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: Sequence[int] = (),
+    caption: str = "",
+    stacked: bool = False,
 ) -> str:
     """A table of cells that are HTML already, the first of each row being its heading.
 
     `numbers` are the columns to align to the right; `caption` says what the table is to those who cannot see it.
+    Where a screen is narrow, a table that is `stacked` becomes a block for each row.
     """
     align = [' class="number"' if column in numbers else "" for column in range(len(titles))]
     head = "".join(f'<th scope="col"{align[i]}>{escape(title)}</th>' for i, title in enumerate(titles))
+    said = [f' data-title="{escape(title)}"' if stacked else "" for title in titles]
     lines = [
-        '<div class="scroll" tabindex="0" role="region" aria-label="' + escape(caption or "table") + '"><table>',
+        '<div class="scroll" tabindex="0" role="region" aria-label="'
+        + escape(caption or "table")
+        + '"><table'
+        + (' class="stacked">' if stacked else ">"),
         f'<caption class="hidden-text">{escape(caption)}</caption>' if caption else "",
         f"<thead><tr>{head}</tr></thead><tbody>",
     ]
     for first, *rest in rows:
-        cells = "".join(f"<td{align[i]}>{cell}</td>" for i, cell in enumerate(rest, 1))
+        cells = "".join(f"<td{align[i]}{said[i]}>{cell}</td>" for i, cell in enumerate(rest, 1))
         lines.append(f'<tr><th scope="row"{align[0]}>{first}</th>{cells}</tr>')
     return "\n".join(filter(None, lines)) + "</tbody></table></div>"
 

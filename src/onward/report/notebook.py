@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from onward.report.describe import parameters_of
 from onward.report.wording import counted, number, printable
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def model_words(model: Model) -> str:
     graph = model.ir.graph
     opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in islice(model.opset.items(), 4))
     takes, gives = (", ".join(_few(values)) for values in (_inputs(graph), graph.outputs))
-    counts = f"{counted(len(graph), 'node')}, {counted(_parameters(graph), 'parameter')}"
+    counts = f"{counted(len(graph), 'node')}, {counted(parameters_of(model), 'parameter')}"
     return f"Model({printable(model.name)!r}: {counts}, {printable(opsets)}; {takes} → {gives})"
 
 
@@ -52,7 +53,7 @@ def model_html(model: Model) -> str:
         ("inputs", [escape(words, 200) for words in _few(_inputs(graph))]),
         ("outputs", [escape(words, 200) for words in _few(graph.outputs)]),
         ("opset", opsets),
-        ("parameters", [f"{_parameters(graph):,}"]),
+        ("parameters", [f"{parameters_of(model):,}"]),
         ("nodes", [f"{len(graph):,}: {', '.join([*most, *(['…'] if len(ops) > MOST_OPS else [])])}"]),
         ("training", [counted(len(model.training_info), "training info")] if model.training_info else []),
     ]
@@ -128,8 +129,3 @@ def _few(values: Iterable[ir.Value]) -> list[str]:
         shape = "" if dims is None else f"[{', '.join(dims)}]"
         words.append(printable(f"{value.name} {dtype_name(value.dtype) if value.dtype else ''}{shape}", LONGEST))
     return [*words, f"and {len(found) - MOST_ENDS:,} more"] if len(found) > MOST_ENDS else words
-
-
-def _parameters(graph: ir.Graph) -> int:
-    held = (value.const_value for value in graph.initializers.values())
-    return sum(int(tensor.size) for tensor in held if tensor is not None)

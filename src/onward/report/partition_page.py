@@ -78,7 +78,7 @@ def _parts(made: Partition, times: Times | None) -> str:
             ]
         )
     titles = ["part", "runs on", "nodes", "most of them", "takes", "from other parts", "time"]
-    return table(titles, rows, numbers=(2, 5, 6), caption="Parts of the model")
+    return table(titles, rows, numbers=(2, 5, 6), caption="Parts of the model", stacked=True)
 
 
 def _reasons(made: Partition) -> str:

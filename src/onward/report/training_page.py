@@ -84,7 +84,7 @@ def _apart(report: TrainingReport) -> str:
 
 
 def _figure(svg: str) -> str:
-    return f'<figure class="card">{svg}</figure>'
+    return f'<figure class="card wide">{svg}</figure>'
 
 
 def _sides(report: TrainingReport) -> str:
@@ -128,7 +128,7 @@ def _checks(checks: Sequence[Check], caption: str) -> str:
         for check in checks
     ]
     titles = ["tensor", "part", "step", "verdict", "error", "allowed"]
-    return table(titles, rows, numbers=(2, 4, 5), caption=caption)
+    return table(titles, rows, numbers=(2, 4, 5), caption=caption, stacked=True)
 
 
 def _tolerance(report: TrainingReport) -> str:

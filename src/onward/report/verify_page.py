@@ -112,7 +112,7 @@ def _side(side: SideResult) -> str:
     if found:
         titles = ["output", "verdict", "worst error", "allowed", "max abs", "beyond", "worst element"]
         cells = [_output_cells(row) for row in found]
-        parts.append(table(titles, cells, numbers=(2, 3, 4, 5), caption=f"outputs of {side.name}"))
+        parts.append(table(titles, cells, numbers=(2, 3, 4, 5), caption=f"outputs of {side.name}", stacked=True))
         parts.append(_more_figures(side, found))
     return "\n".join(parts) + "</div>\n"
 
@@ -138,13 +138,17 @@ def _more_figures(side: SideResult, found: Sequence[Row]) -> str:
     cells = [[_name(name), *(values.get(title, "") for title in titles)] for name, values in figures.items()]
     numbers = range(1, len(titles) + 1)
     informed = (
-        table(["output", *titles], cells, numbers=numbers, caption=f"more figures of {side.name}") if cells else ""
+        table(["output", *titles], cells, numbers=numbers, caption=f"more figures of {side.name}", stacked=True)
+        if cells
+        else ""
     )
     data = [
         [escape(trial.data), _badge(trial.status), duration(trial.seconds), escape(trial.failure)]
         for trial in side.trials
     ]
-    fared = table(["data", "verdict", "time", "failure"], data, numbers=(2,), caption=f"data on {side.name}")
+    fared = table(
+        ["data", "verdict", "time", "failure"], data, numbers=(2,), caption=f"data on {side.name}", stacked=True
+    )
     return f"<details><summary>More figures, and each set of data</summary>{informed}{fared}</details>"
 
 
@@ -194,7 +198,8 @@ def _worst_nodes(side: SideResult) -> str:
         return '<p class="muted small">No node by itself is off by more than is allowed.</p>'
     titles = ["node beyond what is allowed", "op", "own error", "piled up", "allowed"]
     left = f'<p class="muted small">and {len(beyond) - len(cells):,} more</p>' if len(beyond) > len(cells) else ""
-    return table(titles, cells, numbers=(2, 3, 4), caption=f"nodes of {side.name} beyond what is allowed") + left
+    caption = f"nodes of {side.name} beyond what is allowed"
+    return table(titles, cells, numbers=(2, 3, 4), caption=caption, stacked=True) + left
 
 
 def _histograms(report: Report) -> str:
@@ -257,7 +262,7 @@ def _tolerance(report: Report) -> str:
         who = f'{_name(row.output.name)}<div class="muted small">{escape(side.name)}</div>'
         cells.append([who, measured_as, allowed, number(limit.floor), noise, factor, escape(limit.why)])
     titles = ["output", "worst · overall", "allowed", "dtype floor", "noise", "factor", "allowed is"]
-    body = table(titles, cells, numbers=(1, 2, 3, 4, 5), caption="how each tolerance came about")
+    body = table(titles, cells, numbers=(1, 2, 3, 4, 5), caption="how each tolerance came about", stacked=True)
     return section("tolerance", "How the tolerance came about", about, body)
 
 

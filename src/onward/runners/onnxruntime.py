@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 UNOPTIMIZED = "unoptimized"
 DEFAULT_PROVIDER = "CPUExecutionProvider"
+GIVES_BACK = "memory.enable_memory_arena_shrinkage", "cpu:0"
+"""A session keeps twice what a run takes, gigabytes for large pictures, and verification has several."""
 BY_THREAD = "DynamicQuantizeLSTM"
 """The op whose results depend on the number of threads."""
 ONE_THREAD = f"on one thread: with more, {BY_THREAD} quantises its states in as many parts, with other results"
@@ -40,7 +42,7 @@ ONE_THREAD = f"on one thread: with more, {BY_THREAD} quantises its states in as 
 
 def prepare(model: Model, mode: str) -> Run:
     """`mode` is '', 'unoptimized', or an execution provider, also without the words at its end: 'CUDA'."""
-    return _run(session(model, mode))
+    return _run(session(model, mode), lean=mode == UNOPTIMIZED)
 
 
 def on_threads(model: Model, count: int) -> Run:
@@ -49,9 +51,9 @@ def on_threads(model: Model, count: int) -> Run:
 
 
 def start(model: Model, mode: str) -> Callable[[], Run]:
-    """As `prepare`, on another thread, which has a core of its own while the source is prepared."""
+    """As `prepare`, on another thread, which has a core of its own meanwhile. It is `lean`: nothing is timed by it."""
     begun = _thread().submit(session, model, mode)
-    return lambda: _run(begun.result())
+    return lambda: _run(begun.result(), lean=True)
 
 
 @cache
@@ -64,7 +66,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_thread.cache_clear)  # a process that was forked has no thread but its own
 
 
-def _run(session: onnxruntime.InferenceSession) -> Run:
+def _run(session: onnxruntime.InferenceSession, lean: bool = False) -> Run:
+    """`lean`: after each run, memory is given back, which the next has to find again."""
     names = [output.name for output in session.get_outputs()]
     if any(_narrow_type(output.type) for output in session.get_outputs()):
         return lambda inputs: _run_narrow(session, inputs)
@@ -72,6 +75,8 @@ def _run(session: onnxruntime.InferenceSession) -> Run:
     def run(inputs: Inputs) -> Outputs:
         feeds = {name: _fed(value) for name, value in inputs.items()}
         with _stoppable() as options, failing():
+            if lean:
+                options.add_run_config_entry(*GIVES_BACK)
             return dict(zip(names, session.run(None, feeds, options), strict=True))
 
     return run

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypedDict
 
 import numpy as np
@@ -29,11 +30,13 @@ from onward.training.recipe.losses import LOSSES, CausalLM, Dims, Loss, Penalty,
 from onward.training.recipe.modes import training_mode
 from onward.training.recipe.optimizer_names import optimizer_named
 from onward.training.recipe.optimizers import AVERAGE, Averaged, Clipped, Optimizer
-from onward.training.recipe.parameters import Choice, choose
+from onward.training.recipe.parameters import Choice, NothingToTrain, choose
 from onward.training.recipe.precision import refuse_mixed_precision
 from onward.training.recipe.quantised_adapters import with_adapters
+from onward.training.recipe.quantised_weights import real_numbers, with_float_weights
 from onward.training.recipe.schedules import Schedule
 from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
+from onward.training.recipe.wide_floats import holds_halves, in_float32, is_half
 from onward.training.step_graphs import CLIP_EPSILON, LOSS, first_state, give_out, keep_outputs, take_out, updates
 
 LABELS = ("labels", "input_lengths", "target_lengths")
@@ -195,7 +198,8 @@ def prepare(
     For some parameters `groups` change the learning rate or the weight decay, or freeze them; `no_decay` spares those
     of the names given, or "vectors". Gradients are clipped element by element or by the norm of all, and averaged over
     `accumulate` batches. `average` keeps an exponential moving average of weights. `lora` trains adapters instead.
-    `mixed_precision`, float16 or bfloat16, is refused with the reason: ONNX Runtime has no kernels for it.
+    `mixed_precision`, float16 or bfloat16, is refused with the reason: ONNX Runtime has no kernels for it. Weights of
+    16 bits are trained as float32, in which the whole model computes from then on.
     """
     if mixed_precision is not None:
         refuse_mixed_precision(mixed_precision)
@@ -211,7 +215,71 @@ def prepare(
     if lora is not None and not isinstance(lora, LoRA):
         raise OnwardError(f"lora is {lora!r}: write onward.training.lora(rank=8)")
     how = _wrapped(optimizer, clip_value, average)
-    original, own = with_adapters(load(model), lora) if lora else (load(model), [])
+    begin = partial(
+        _begun,
+        terms=loss_terms(loss),
+        trainable=trainable,
+        output=output,
+        train_mode=train_mode,
+        groups=groups,
+        penalties=penalties,
+        lora=lora,
+    )
+    given = load(model)
+    try:
+        begun = begin(given)
+    except NothingToTrain:
+        floats = in_float32(given) if lora and holds_halves(given) else with_float_weights(given)
+        if floats is None:
+            raise
+        given = floats
+        begun = begin(given)
+    if any(map(is_half, [begun.loss, *begun.chosen])):
+        begun = begin(in_float32(given))
+    return assembled(
+        begun.original,
+        begun.graph,
+        begun.loss,
+        begun.chosen,
+        how,
+        begun.buffers,
+        [group for group in groups if not group.frozen],
+        no_decay,
+        labels=begun.labels,
+        clip_norm=clip_norm,
+        accumulate=accumulate,
+        schedule=schedule,
+        adapters=begun.adapters,
+        loss=begun.said,
+        penalties=list(penalties),
+    )
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A graph with its loss, before there are gradients."""
+
+    original: Model
+    graph: ir.Model
+    loss: ir.Value
+    chosen: list[ir.Value]
+    buffers: dict[str, str]
+    labels: list[str]
+    adapters: dict[str, Adapter]
+    said: list[Term] | None
+
+
+def _begun(
+    given: Model,
+    terms: Sequence[Term],
+    trainable: Choice,
+    output: str | None,
+    train_mode: bool,
+    groups: Sequence[Group],
+    penalties: Sequence[Penalty],
+    lora: LoRA | None,
+) -> _Begun:
+    original, own = with_adapters(given, lora) if lora else (given, [])
     graph = differentiable(original)
     constant_weights(graph.graph)
     empty_caches(graph)
@@ -222,26 +290,10 @@ def prepare(
     weights = set(graph.graph.initializers)
     op = Builder(graph)
     labels: list[str] = []
-    target, said = _loss(op, output, loss_terms(loss), labels)
+    target, said = _loss(op, output, terms, labels)
     chosen = _chosen(graph.graph, target, trainable, weights, own, groups)
     value = give_out(op, _penalised(op, target, chosen, penalties), LOSS)
-    return assembled(
-        original,
-        graph,
-        value,
-        chosen,
-        how,
-        buffers,
-        [group for group in groups if not group.frozen],
-        no_decay,
-        labels=labels,
-        clip_norm=clip_norm,
-        accumulate=accumulate,
-        schedule=schedule,
-        adapters=adapters,
-        loss=said,
-        penalties=list(penalties),
-    )
+    return _Begun(original, graph, value, chosen, buffers, labels, adapters, said)
 
 
 def assembled(
@@ -358,7 +410,7 @@ def _loss(
         if isinstance(how, CausalLM):
             how = how.bound(op.graph)
         prediction = _prediction(op.graph, term.output or output)
-        value = how.build(op, op.tensor(prediction), target)
+        value = how.build(op, real_numbers(op, prediction), target)
         found.append(value if term.weight == 1 else value * term.weight)
         alike = getattr(how, "sample_weight", None) is None  # other frameworks have no words for what weights samples
         if type(how) in LOSSES.values() and prediction.is_graph_output() and alike:

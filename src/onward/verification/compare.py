@@ -17,6 +17,7 @@ from onward.verification.metrics import (
     Distance,
     Error,
     Limit,
+    digits_apart,
     distance,
     epsilon,
     is_float,
@@ -299,9 +300,10 @@ def _words(result: OutputResult) -> str:
         )
     if not result.dtype.startswith(("float", "bfloat", "complex")):
         return f"{100 * found.overall:.3g} % of the elements differ (allowed {100 * allowed.overall:.3g} %)"
+    worst, overall = digits_apart(found.worst, allowed.worst), digits_apart(found.overall, allowed.overall)
     return (
-        f"worst error {found.worst:.2g} (allowed {allowed.worst:.2g}), "
-        f"overall {found.overall:.2g} ({allowed.overall:.2g})"
+        f"worst error {found.worst:.{worst}g} (allowed {allowed.worst:.{worst}g}), "
+        f"overall {found.overall:.{overall}g} ({allowed.overall:.{overall}g})"
     )
 
 

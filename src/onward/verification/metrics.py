@@ -104,6 +104,11 @@ def epsilon(dtype: np.dtype[Any]) -> float:
     return float(ml_dtypes.finfo(dtype).eps)
 
 
+def digits_apart(one: float, other: float) -> int:
+    """How many digits tell two numbers apart; two at least, and two where nothing does."""
+    return next((digits for digits in range(2, 8) if f"{one:.{digits}g}" != f"{other:.{digits}g}"), 2)
+
+
 def ratio(value: float, base: float) -> float:
     if base:
         return value / base

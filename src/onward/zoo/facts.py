@@ -99,6 +99,8 @@ def made(out: Path, target: str) -> Made:
     files = [file for name in names if (file := out.parent / name).exists()]
     size_bytes = sum(map(size, files))
     source = next((file for file in (*files, out / "model.py") if file.suffix == ".py" and file.is_file()), None)
+    if (out / "model.m").is_file():
+        return Made(None, None, size_bytes, (out / "model.m").read_text(encoding="utf-8")[:LONGEST_SOURCE])
     if source is not None:
         return replace(_of_source(source), size_bytes=size_bytes)
     ops = list(_ops(out))

@@ -18,6 +18,9 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 expected, or a result that does not run."""
 
 TARGETS = ("torch", "tensorflow", "keras", "tflite", "jax", "onnx")
+"""Those that are tried where none are named."""
+ASKED = ("matlab",)
+"""Those that are tried where they are named: their results are run by a program that pip does not install."""
 TRAIN = "train"
 """The target of a cell about training."""
 LONGEST_SOURCE = 60_000
@@ -128,7 +131,7 @@ class Results:
     @property
     def targets(self) -> tuple[str, ...]:
         """Those of Onward first, in their order."""
-        known = (*TARGETS, TRAIN)
+        known = (*TARGETS, *ASKED, TRAIN)
         found = dict.fromkeys(target for _, target in self.cells)
         return (*(name for name in known if name in found), *sorted(found.keys() - set(known)))
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 RATE = 1e-4
 TARGETS = "labels"
+ROUNDS = ("Identity", "QuantizeLinear", "DequantizeLinear")
+"""Ops that give what they are given, but for rounding."""
 ALL_ZERO = "every gradient is zero on this batch"
 MOST_SILENT = 3
 """Parameters without a gradient that are named."""
@@ -74,13 +76,15 @@ def read_source(path: Path, run: bool = False) -> Original:
 
 
 def objectives(model: Model) -> Iterator[Objective]:
-    """One for each float output, in order."""
+    """One for each output of floats, or of integers that stand for such, in order."""
+    from onward.training.recipe.quantised_weights import quantizer
+
     for output in model.ir.graph.outputs:
-        if output.dtype is not None and not output.dtype.is_floating_point():
+        if output.dtype is not None and not output.dtype.is_floating_point() and quantizer(output) is None:
             continue
         name = output.name or ""
         last = output.producer()
-        while last is not None and last.op_type == "Identity" and last.inputs[0] is not None:
+        while last is not None and last.op_type in ROUNDS and last.inputs[0] is not None:
             last = last.inputs[0].producer()
         before = "" if last is None or not last.inputs or last.inputs[0] is None else last.inputs[0].name or ""
         flat = output.shape is not None and output.shape.rank() == 2
@@ -144,19 +148,25 @@ def said(objective: Objective, trainable: Trainable, loss: float, silent: list[s
 
 def targets(trainable: Trainable, objective: Objective, model: Model, feeds: Inputs) -> Inputs:
     """Random ones, of the shape of the output; one for all along an axis whose size only the data decides."""
+    from onward.training.recipe.quantised_weights import dequantised
+
     output = np.asarray(prepare("onnxruntime", model)(feeds)[objective.output])
     rng = np.random.default_rng(0)
     if objective.loss in ("cross_entropy", "nll"):
         return {TARGETS: rng.integers(0, output.shape[1], output.shape[0])}
     declared = next(value for value in trainable.gradients.graph.inputs if value.name == TARGETS)
-    shape = [1] * output.ndim
+    shape, dtype = [1] * output.ndim, np.float32 if declared.dtype is None else declared.dtype.numpy()
     if declared.shape is not None:
         known = [d if isinstance(d, int) else d.value for d in declared.shape]
         shape = [1 if dim is None else size for dim, size in zip(known, output.shape, strict=True)]
     if objective.loss == "bce_with_logits":
-        return {TARGETS: rng.random(shape).astype(output.dtype)}
+        return {TARGETS: rng.random(shape).astype(dtype)}
+    given = next(value for value in model.ir.graph.outputs if value.name == objective.output)
+    output = dequantised(given, output)
+    if output.itemsize < 4:
+        output = output.astype(np.float32)
     made = rng.normal(output.mean(), max(output.std(), abs(output.mean()), 0.1), shape)
-    return {TARGETS: made.astype(output.dtype)}
+    return {TARGETS: made.astype(dtype)}
 
 
 def unsound(trainer: Trainer, loss: float) -> tuple[str, list[str]]:

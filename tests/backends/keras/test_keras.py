@@ -237,9 +237,19 @@ def test_trainable(trainable: Any, trained: set[str]) -> None:
     assert len(made) == len(source.layers)
 
 
-def test_one_weight_of_a_layer_cannot_be_frozen() -> None:
-    with pytest.raises(UnsupportedError, match="Keras freezes whole layers, and 'head"):
-        generate(load(DIGITS), "head.bias")
+def test_one_weight_of_a_layer_can_be_trained(tmp_path: Path) -> None:
+    """Keras freezes whole layers, so a layer of our own says it of each weight, in a file as well."""
+    x = drawn(8, 1, 8, 8)
+    onward.to_keras(DIGITS, trainable=["head.bias", "layer1.*"]).save(tmp_path / "net.keras")
+    net = keras.models.load_model(tmp_path / "net.keras")
+    np.testing.assert_allclose(net(x), original(onnx.load(DIGITS), x)[0], rtol=1e-4, atol=1e-4)
+    (bias,) = (weight for weight in net.trainable_weights if tuple(weight.shape) == (10,))
+    assert len(net.trainable_weights) == 1 + 12, "two blocks of two convolutions and two normalisations"
+    (kernel,) = (weight for weight in net.non_trainable_weights if 10 in weight.shape)
+    before = [weight.numpy().copy() for weight in (bias, kernel)]
+    net.compile(keras.optimizers.SGD(0.1), "mse")
+    net.fit(x, drawn(8, 10), verbose=0)
+    assert not np.array_equal(bias.numpy(), before[0]) and np.array_equal(kernel.numpy(), before[1])
 
 
 def test_a_weight_that_is_used_twice_stays_one() -> None:

@@ -135,6 +135,19 @@ def test_names_of_a_file_stay_names(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("owned")) and not Path("owned").exists()
 
 
+@octave
+def test_nothing_beside_a_package_is_executed(tmp_path: Path) -> None:
+    """Octave executes PKG_ADD of a folder that it searches, and takes files there for its own functions."""
+    out, marker = tmp_path / "+net", tmp_path / "owned"
+    assert main(["convert", str(DIGITS), "--to", "matlab", "--out", str(out), "--no-verify"]) == 0
+    (tmp_path / "PKG_ADD").write_text(f"fclose(fopen('{marker}', 'w'));\n")
+    (tmp_path / "reshape.m").write_text(f"function y = reshape(varargin)\nfclose(fopen('{marker}', 'w'));\nend\n")
+    assert main(["verify", str(DIGITS), str(out)]) == 0
+    assert not marker.exists()
+    main(["verify", "--trust", str(DIGITS), str(out)])
+    assert marker.exists()
+
+
 def test_literals() -> None:
     found = {literal_text(value) for value in (True, 3, -0.0, float("inf"), float("nan"), "it's", 2**63 - 1)}
     assert found == {
@@ -156,7 +169,7 @@ def test_long_lines_go_on_after_commas() -> None:
 
 def test_the_folder_is_named_like_a_package() -> None:
     assert package_name(Path("build/+net")) == "net"
-    for name in ("net", "+2net", "+my net", "+end"):
+    for name in ("net", "+2net", "+my net", "+end", "+image", "+load", "+model"):
         with pytest.raises(OnwardError, match=r"named \+"):
             package_name(Path(name))
 

@@ -148,13 +148,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     (tmp_path / "site/mine.txt").write_text("stays")
     assert main(["site", "--out", "site", "--zoo", str(results), "--no-docs"]) == 0
     assert "left out: there are no results at the default place of --scoreboard" in capsys.readouterr().err
-    history = (tmp_path / "site/zoo/history.json").read_text()
+    before = (tmp_path / "site/zoo/history.json").read_text()
     assert main(["site", "--out", "site", "--zoo", str(results)]) == 0
     told = capsys.readouterr().err
     assert "parts: Onward, Models, Ops, Speed" in told and "no mkdocs.yml here" in told
-    assert (tmp_path / "site/zoo/history.json").read_text() == history, "the runs so far are kept"
+    assert (tmp_path / "site/zoo/history.json").read_text() == before, "the runs so far are kept"
     assert (tmp_path / "site/mine.txt").read_text() == "stays"
-    for option in ("--zoo", "--scoreboard", "--docs"):
+    for option in ("--zoo", "--scoreboard", "--docs", "--history"):
         assert main(["site", "--out", "other", option, "nothing"]) == 2
         assert not (tmp_path / "other").exists()
 
@@ -164,6 +164,7 @@ def test_the_results_in_the_repository_become_a_site(tmp_path: Path) -> None:
     assert main(["site", "--out", str(tmp_path / "site"), "--no-docs"]) == 0
     index = (tmp_path / "site/zoo/index.html").read_text()
     assert len(kept.models) > 90 and all(model in index for model in kept.models)
+    assert index.count('class="spark"') >= 7, "each target from run to run, as benchmarks/zoo-history.json has it"
 
 
 def write_zoo(path: Path) -> Path:

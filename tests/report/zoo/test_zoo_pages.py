@@ -228,12 +228,15 @@ def test_no_page_is_wider_than_the_window(browser: Browser, pages: Path, width: 
         for dark in (False, True):
             browser.open(pages / page, width=width, dark=dark)
             assert not browser.run("document.documentElement.scrollWidth > document.documentElement.clientWidth"), page
+            cut = "[...document.querySelectorAll('.scroll:has(.stacked)')].filter(e => e.scrollWidth > e.clientWidth)"
+            assert browser.run(f"{cut}.length") == 0, page
             assert browser.console == []
 
 
 def test_it_prints_whole(browser: Browser, pages: Path) -> None:
-    browser.open(pages / "index.html")
+    browser.open(pages / "index.html", width=520)
     browser.send("Emulation.setEmulatedMedia", media="print")
+    assert browser.run("document.querySelector('#models tbody th').getBoundingClientRect().width") > 140
     style = "getComputedStyle(document.querySelector('.tall'))"
     assert browser.run(f"[{style}.maxHeight, {style}.overflowY]") == ["none", "visible"]
     assert browser.run("getComputedStyle(document.getElementById('filters')).display") == "none"

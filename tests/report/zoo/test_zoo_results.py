@@ -114,8 +114,13 @@ def test_advice_takes_the_option_that_a_message_names() -> None:
     assert parser().parse_args(told.command.split()[1:]).cast == "down"
     told = advice(samples.cell(samples.facts("net.onnx"), "tflite", "refused", message="such as --dim b=1; $(rm)"))
     assert told.command == "onward convert net.onnx --to tflite --dim b=1"
-    told = advice(samples.cell(samples.facts("net.onnx"), "torch", "refused"))
+    told = advice(replace(samples.cell(samples.facts("net.onnx"), "torch", "refused"), first_node="Odd 'node'"))
     assert told.command == "onward convert net.onnx --to torch --fallback onnxruntime"
+    told = advice(samples.cell(samples.facts("net.onnx"), "torch", "refused"))
+    assert told.command == "onward convert net.onnx --to torch", "no node that could be kept as ONNX is named"
+    message = "it is a pickle, which could execute anything when it is opened; --trust opens it"
+    told = advice(samples.cell(samples.facts("net.joblib"), "torch", "refused", message=message))
+    assert told.sentence.startswith("Only if you trust") and told.command.endswith(" --trust")
 
 
 def test_a_hostile_outline_is_drawn_as_far_as_it_goes() -> None:

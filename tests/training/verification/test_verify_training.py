@@ -77,7 +77,8 @@ def test_data_that_a_model_asks_for_its_size() -> None:
         <float[4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
         size = Shape <start = 0, end = 1> (x) two = Constant <value_ints = [2]> ()
         shape = Concat <axis = 0> (size, two)
-        one = Constant <value_float = 1.0> () more = Expand (one, shape) found = MatMul (x, w) y = Add (found, more) }"""
+        one = Constant <value_float = 1.0> () more = Expand (one, shape)
+        found = MatMul (x, w) y = Add (found, more) }"""
     )
     report = verify(prepare(model, "mse", SGD(lr=0.1)), "tensorflow", steps=1)
     assert report.status == "same", verdict(report.sides[0], report)

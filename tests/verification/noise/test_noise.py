@@ -126,10 +126,30 @@ def test_what_only_takes_inputs_apart_sees_them_as_they_are() -> None:
     assert np.array_equal(found["y"], x) and np.array_equal(found["z"], x)
 
 
-def test_infinities_survive_the_jitter() -> None:
-    model = parse("g (float[N,3] x) => (float[N,3] y) { h = Log(x) y = Add(h, h) }")
-    x = np.array([[0, 1, np.inf]], np.float32)
-    assert np.array_equal(np.isinf(run(jittered(model), x=x)["y"]), [[True, False, True]])
+@pytest.mark.parametrize("shape", ["N,3", "N,1,1,3"])
+def test_infinities_survive_the_jitter(shape: str) -> None:
+    model = parse(f"g (float[{shape}] x) => (float[{shape}] y) {{ h = Log(x) y = Add(h, h) }}")
+    x = np.array([[0, 1, np.inf]], np.float32).reshape([1 if size == "N" else int(size) for size in shape.split(",")])
+    assert np.array_equal(np.isinf(run(jittered(model), x=x)["y"]).ravel(), [True, False, True])
+
+
+@pytest.mark.parametrize("opset", [11, 17, 22])
+def test_pixels_that_are_alike_are_rounded_alike(opset: int) -> None:
+    """Elsewhere each goes its own way; in both cases they are moved by as much, and anew in each run."""
+    model = parse("g (float[N,8,50,50] x) => (float[N,8,50,50] y) { y = Sigmoid(x) }", opset=opset)
+    session = prepare("onnxruntime:unoptimized", load(jittered(model)))
+    plain, noisy = np.full((1, 8, 50, 50), 0.3, np.float32), normal(1, 8, 50, 50)
+    eps = np.finfo(np.float32).eps
+
+    def moved(x: np.ndarray) -> np.ndarray:
+        return (session({"x": x})["y"] / run(model, x=x)["y"].astype(np.float64) - 1) / eps
+
+    one, other = moved(plain), moved(plain)
+    assert len(np.unique(one)) > 2 and all(len(np.unique(channel)) == 1 for channel in one[0])
+    assert not np.array_equal(one, other)
+    apart = moved(noisy)
+    assert 0.5 < np.sqrt(np.mean(apart**2)) < 0.8 and abs(np.mean(apart)) < 0.05
+    assert abs(np.mean(apart[..., 1:] * apart[..., :-1])) < 0.05, "neighbours have nothing in common"
 
 
 def test_noise_says_how_it_was_measured_and_is_pooled_over_the_sets() -> None:

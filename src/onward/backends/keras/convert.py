@@ -20,7 +20,7 @@ from onward.backends.emit.statements import Assign
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.weights import Tensor
-from onward.backends.keras.module import Builder, LayerWriter, Names
+from onward.backends.keras.module import Builder, LayerWriter, Names, partly_frozen
 from onward.backends.keras.parts import Piece, Tangled, absorbed, cut
 from onward.backends.keras.target import KerasTarget
 from onward.backends.tensorflow.convert import RUNTIME, channels_last
@@ -89,7 +89,7 @@ def generate(
         with guarded("looking for kernels"):
             compute_elsewhere(graph, checked("none"), TENSORFLOW_KERNELS)
         with guarded("choosing Keras' layers for its nodes"):
-            found = _layered(graph, trains)
+            found = _layered(graph, trains, trainable)
             if shaped:
                 _tell_shapes(found, model.ir.graph.outputs)
             emitter, function, pieces = found
@@ -115,13 +115,17 @@ def _fed(graph: ir.Graph) -> list[ir.Value]:
     return [value for value in graph.inputs if not value.is_initializer()]
 
 
-def _layered(graph: ir.Model, trains: bool) -> Pieces:
-    """The computation in pieces; those nodes have layers of Keras that do not stand alone among others."""
+def _layered(graph: ir.Model, trains: bool, trainable: Trainable) -> Pieces:
+    """The computation in pieces; those nodes have layers of Keras that do not stand alone among others, and that train
+    all of their weights or none."""
     without: set[ir.Node] = set()
     try:
         while True:
             found = _pieces(graph, KerasTarget(without, trains))
             more = absorbed(found[2])
+            if not more and not trains:
+                weights = found[0].weights
+                more = partly_frozen(found[2], weights, choose(weights, trainable))
             if not more:
                 return found
             without |= more

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,10 @@ from onward.backends.emit.printing.language import wrap
 from onward.backends.emit.printing.printer import FunctionPrinter
 from onward.backends.emit.statements import Assign, Block, Scope, Statement
 from onward.backends.emit.tree import TreeNode
-from onward.backends.emit.weights import Array, Tensor, Weights
+from onward.backends.emit.weights import Array, Module, Tensor, Weights
 from onward.backends.keras.parts import Piece, weights_of
 from onward.backends.keras.target import LayerCall
 from onward.backends.tensorflow.target import DTYPES
-from onward.errors import UnsupportedError
 
 Freeze = bool | list[str]
 """Which parameters a training step leaves alone: all, none, or those of these names."""
@@ -167,6 +166,36 @@ def is_frozen(tensor: Tensor, freeze: Freeze) -> bool:
     return freeze if isinstance(freeze, bool) else ".".join(tensor.path) in freeze
 
 
+def partly_frozen(pieces: Iterable[Piece], weights: Weights, freeze: Freeze) -> set[ir.Node]:
+    """Nodes whose layers of Keras would have both weights that are trained and weights that are not.
+
+    Keras freezes whole layers: a layer of our own says it of each weight.
+    """
+    called = [found for piece in pieces if piece.call is not None for found in owners(piece.call, weights)]
+    return {call._node for call, owner in called if len(_fixed(weights.modules[owner], freeze)) > 1}
+
+
+def owners(call: LayerCall, weights: Weights) -> Iterator[tuple[LayerCall, Scope]]:
+    """The layers with weights in a call, and in those inside it."""
+    layer = forced(call._fn)
+    if not isinstance(layer, Call):
+        yield call, _owner(layer, weights)
+    for argument in map(forced, call._args):
+        if isinstance(argument, LayerCall):
+            yield from owners(argument, weights)
+
+
+def _owner(layer: Expr, weights: Weights) -> Scope:
+    """The path of a layer with weights: of the first one, where several are one and the same."""
+    assert isinstance(layer, Weight)
+    return next((tied[:-1] for path, tied in weights.ties.items() if path[:-1] == layer._path), layer._path)
+
+
+def _fixed(module: Module, freeze: Freeze) -> set[bool]:
+    """Whether a training step leaves its parameters alone: both, if some of them."""
+    return {is_frozen(tensor, freeze) for tensor in module.tensors.values() if tensor.parameter}
+
+
 def _attributes(paths: list[Scope]) -> dict[Scope, str]:
     """A short name for each weight of a layer."""
     found: dict[Scope, str] = {}
@@ -208,7 +237,7 @@ class Builder:
         """Call all layers. A layer of no name of its own that gives one of `outputs` is called as this is."""
         for piece in pieces:
             if piece.call is not None:
-                self._uses.update(self._owners(piece.call))
+                self._uses.update(owner for _, owner in owners(piece.call, self._weights))
         paths = [None if p.call is not None else self._path(p, outputs, writer.class_names) for p in pieces]
         nodes = [writer.node(p, path, self._weights) for p, path in zip(pieces, paths, strict=True) if path is not None]
         classes = writer.write_layers(nodes)
@@ -276,21 +305,14 @@ class Builder:
         if isinstance(layer, Call):
             kind = render(layer._fn, no_leaf).rpartition(".")[2]
             return self._named(layer, self._names.unique(wish or (*scope, _snake(kind))))
-        path = self._owner(layer)
+        path = _owner(layer, self._weights)
         if path in self._shared:
             return self._shared[path]
         module = self._weights.modules[path]
         constructor = module.constructor
         assert isinstance(constructor, Call)
-        parameters = [t for t in module.tensors.values() if t.parameter]
-        frozen = [is_frozen(t, self._freeze) for t in parameters]
-        if parameters and all(frozen):
+        if True in _fixed(module, self._freeze):
             constructor = Call(constructor._fn, constructor._args, {**constructor._kwargs, "trainable": Literal(False)})
-        elif any(frozen):
-            chosen = next(t for t, fixed in zip(parameters, frozen, strict=True) if not fixed)
-            raise UnsupportedError(
-                f"trainable: Keras freezes whole layers, and {'.'.join(chosen.path)!r} is only one weight of a layer"
-            )
         name = self._names.unique(path)
         self.layers[name] = list(module.tensors.values())
         named = self._named(constructor, name)
@@ -299,21 +321,6 @@ class Builder:
             self._assign([var], named)
             named = self._shared[path] = Ref(var)
         return named
-
-    def _owners(self, call: LayerCall) -> list[Scope]:
-        """The layers with weights in a call, and in those inside it."""
-        layer = forced(call._fn)
-        found = [] if isinstance(layer, Call) else [self._owner(layer)]
-        for argument in call._args:
-            argument = forced(argument)
-            found += self._owners(argument) if isinstance(argument, LayerCall) else []
-        return found
-
-    def _owner(self, layer: Expr) -> Scope:
-        """The path of a layer with weights: of the first one, where several are one and the same."""
-        assert isinstance(layer, Weight)
-        ties = self._weights.ties
-        return next((tied[:-1] for path, tied in ties.items() if path[:-1] == layer._path), layer._path)
 
     def _named(self, constructor: Call, name: str) -> Expr:
         self.kinds.add(render(constructor._fn, no_leaf))

@@ -19,8 +19,8 @@ from onward.backends.emit.weights import Tensor, Weights
 from onward.backends.matlab.functions import MatlabWriter
 from onward.backends.matlab.matfile import Lazy
 from onward.backends.matlab.package import PACKAGE, MatlabSource, needed, package_name
-from onward.backends.matlab.ranks import settle_ranks
-from onward.backends.matlab.readme import help_text, image_text, readme
+from onward.backends.matlab.ranks import is_squeezed, settle_ranks
+from onward.backends.matlab.readme import CHECK, checks, help_text, image_text, readme
 from onward.backends.matlab.target import CLASSES, TARGET, refuse_rank
 from onward.backends.matlab.tree import nested
 from onward.backends.matlab.tree import plain as plain_tree
@@ -64,13 +64,15 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     split(tree, function, in_loops=False)
     owned = set(weights.tensors)
     hold_settings(tree, weights)
-    writer = MatlabWriter(tree, [*weights.tensors, *weights.arrays], class_names(graph.graph))
+    writer = MatlabWriter(tree, [*weights.tensors, *weights.arrays], class_names(graph.graph), package=package)
+    writer.results = [value.name or "y" for value in model.ir.graph.outputs]
     writer.write(name)
     inputs = [_side(value) for value in graph.graph.inputs if not value.is_initializer()]
     outputs = [_side(v, w) for v, w in zip(model.ir.graph.outputs, graph.graph.outputs, strict=True)]
     header, body = _header(writer.traced[-1])
     about = help_text(name, writer.inputs, writer.outputs, inputs, outputs)
-    traced = [[*header, *about, *body], *writer.traced[-2::-1]]
+    checked = checks(writer.inputs, inputs)
+    traced = [[*header, *about, *checked, *body], *writer.traced[-2::-1]]
     template = "\n\n".join("\n".join(lines) for lines in traced) + "\n"
     leaves: dict[Scope, Any] = {path: _leaf(t, path in owned) for path, t in weights.tensors.items()}
     leaves |= {path: texts(array) for path, array in weights.arrays.items()}
@@ -81,7 +83,7 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
         dtypes=CLASSES,
         lines=located(traced, template),
         template=template,
-        helpers=needed(writer.helpers),
+        helpers=needed(writer.helpers | ({CHECK} if checked else set())),
         params=plain_tree(nested(leaves, writer.lists)),
         inputs=tuple(inputs),
         outputs=tuple(outputs),
@@ -107,7 +109,8 @@ def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
     kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
     dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
     dtype = ir.DataType.UNDEFINED if of is None else of.dtype or ir.DataType.UNDEFINED
-    return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
+    side = {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
+    return side | ({"squeezed": True} if inferred is not None and is_squeezed(inferred) else {})
 
 
 def _leaf(tensor: Tensor, is_owned: bool) -> Lazy:

@@ -45,10 +45,14 @@ class MatlabWriter(FunctionWriter):
     whole = "params"
     outputs: list[str] = field(default_factory=list)
     """What the function of the whole model calls what it gives."""
+    package: str = ""
+    """No variable may be called as it is: functions are called by it."""
     inputs: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+    """What the file calls what the whole model gives."""
 
     def __post_init__(self) -> None:
-        self.reserved |= runtime().keys()  # Octave takes a function of the file for a helper of its name
+        self.reserved |= {self.package, *runtime()}  # Octave takes a function of the file for a helper of its name
         super().__post_init__()
 
     def annotation(self, kind: str) -> str:
@@ -74,10 +78,11 @@ class MatlabWriter(FunctionWriter):
         texts = [printer.text(result) for result in made.results]
         for result, text in zip(made.results, texts, strict=True):
             is_variable = isinstance(result, Ref) and text.isidentifier()
-            if is_variable and text not in names and text not in taken:
+            wish = "" if made.name else name(self.results[len(names)])
+            if is_variable and text not in names and text not in taken and wish in ("", text):
                 names.append(text)
                 continue
-            hint = name(result._var.hint) if isinstance(result, Ref) and result._var.hint and not made.name else "y"
+            hint = wish or "y"
             fresh = next(n for n in _numbered(hint) if n not in names and n not in texts and printer.is_free(n))
             names.append(fresh)
             lines += wrap(f"{fresh} = {text};")

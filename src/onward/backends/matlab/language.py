@@ -27,20 +27,21 @@ FUNCTIONS = frozenset([
     "eig", "eps", "eq", "erf", "erfc", "erfinv", "error", "exp", "expm1", "eye", "false", "fclose", "feval",
     "fft", "fft2", "fieldnames", "figure", "filter", "find", "fix", "flip", "floor", "fopen", "format",
     "fprintf", "full", "gamma", "gather", "ge", "gt", "help", "horzcat", "hypot", "i", "idivide", "ifft",
-    "imag", "ind2sub", "inf", "int16", "int32", "int64", "int8", "interp1", "interp2", "intersect", "inv",
-    "isa", "iscell", "ischar", "isempty", "isfield", "isfinite", "isinf", "islogical", "ismember", "isnan",
-    "isnumeric", "isreal", "isscalar", "isstruct", "isvector", "j", "kron", "le", "length", "linspace", "load",
-    "log", "log10", "log1p", "log2", "logical", "lookup", "lower", "lt", "max", "mean", "median", "mfilename",
-    "min", "minus", "mod", "nan", "nargin", "nargout", "native2unicode", "nchoosek", "ndims", "ne", "net",
-    "nnz", "norm", "not", "num2cell", "num2str", "numel", "ones", "ops", "or", "params", "path", "pause",
-    "permute", "pi", "pinv", "plot", "plus", "pow2", "power", "prctile", "predict_image", "print", "prod", "qr",
-    "rand", "randi", "randn", "randperm", "rank", "rat", "rdivide", "real", "regexp", "regexprep", "rem",
-    "repmat", "reshape", "resize", "round", "save", "sign", "sin", "single", "sinh", "size", "sort", "split",
-    "sprintf", "sqrt", "squeeze", "std", "str2double", "strcat", "strcmp", "strfind", "strjoin", "strncmp",
-    "strrep", "strsplit", "strtrim", "struct", "sub2ind", "sum", "svd", "swapbytes", "switch", "tan", "tanh",
-    "tic", "times", "toc", "trace", "transpose", "trapz", "tril", "triu", "true", "typecast", "uint16",
-    "uint32", "uint64", "uint8", "uminus", "unicode2native", "union", "unique", "upper", "var", "varargin",
-    "varargout", "vertcat", "warning", "which", "who", "xor", "zeros",
+    "imag", "ind2sub", "inf", "int16", "int32", "int64", "int8", "interp1", "interp2",
+    "intersect", "inv", "isa", "iscell", "ischar", "isempty", "isfield", "isfinite", "isinf", "islogical",
+    "ismember", "isnan", "isnumeric", "isreal", "isscalar", "isstruct", "isvector", "j", "kron", "le",
+    "length", "linspace", "load", "log", "log10", "log1p", "log2", "logical", "lookup", "lower", "lt", "max",
+    "mean", "median", "mfilename", "min", "minus", "mod", "nan", "nargin", "nargout", "native2unicode",
+    "nchoosek", "ndims", "ne", "net", "nnz", "norm", "not", "num2cell", "num2str", "numel", "ones", "ops",
+    "or", "params", "path", "pause", "permute", "pi", "pinv", "plot", "plus", "pow2", "power", "prctile",
+    "predict_image", "print", "prod", "qr", "rand", "randi", "randn", "randperm", "rank", "rat", "rdivide",
+    "real", "regexp", "regexprep", "rem", "repmat", "reshape", "resize", "round", "save", "sign", "sin",
+    "single", "sinh", "size", "sort", "split", "sprintf", "sqrt", "squeeze", "std", "str2double", "strcat",
+    "strcmp", "strfind", "strjoin", "strncmp", "strrep", "strsplit", "strtrim", "struct", "sub2ind", "sum",
+    "svd", "swapbytes", "switch", "tan", "tanh", "tic", "times", "toc", "trace", "transpose", "trapz",
+    "tril", "triu", "true", "typecast", "uint16", "uint32", "uint64", "uint8", "uminus", "unicode2native",
+    "union", "unique", "upper", "var", "varargin", "varargout", "vertcat", "warning", "which", "who", "xor",
+    "zeros",
 ])
 # fmt: on
 """Names that MATLAB has functions of, which generated code may call: no variable is called so."""
@@ -102,6 +103,11 @@ class Matlab(Language):
 
 def wrap(line: str, width: int = WIDTH) -> list[str]:
     """Break a long line after commas, the outermost first; what goes on says so by three points."""
+    first, *others = _broken(line, width, width - 4)
+    return [first, *("    " + more for more in others)]
+
+
+def _broken(line: str, width: int, following: int) -> list[str]:
     if len(line) <= width:
         return [line]
     places = [(depth, at) for at, depth in _commas(line) if 30 < at <= width - 4]
@@ -111,8 +117,7 @@ def wrap(line: str, width: int = WIDTH) -> list[str]:
             return [line]
     outermost = min(depth for depth, _ in places)
     at = max(at for depth, at in places if depth == outermost)
-    rest = line[at:].strip()
-    return [f"{line[:at].rstrip()} ..."] + ["    " + more for more in wrap(rest, width - 4)]
+    return [f"{line[:at].rstrip()} ...", *_broken(line[at:].strip(), following, following)]
 
 
 def _commas(line: str) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from onward.backends.emit.package import Source
 from onward.backends.matlab import matfile
-from onward.backends.matlab.language import KEYWORDS
+from onward.backends.matlab.language import FUNCTIONS, KEYWORDS
 from onward.errors import OnwardError
 from onward.gate import remember
 from onward.writing import MANIFEST, check_unedited, new_folder, write_manifest
@@ -23,6 +23,8 @@ PACKAGE = "\x01"
 RUNTIME = "onward.backends.matlab.runtime"
 FILES = ("model.m", "load.m", "params.mat", "interface.json", "predict_image.m", "README.md", "+ops", MANIFEST)
 PLAIN_NAME = "net"
+TAKEN = (KEYWORDS | FUNCTIONS | {"image", "model"}) - {PLAIN_NAME}
+"""Names that MATLAB has functions of, or the package itself."""
 
 LOAD = """function params = load()
 %LOAD  The parameters of the model, which model() takes.
@@ -55,9 +57,12 @@ def package_name(folder: Path | None) -> str:
     if folder is None:
         return PLAIN_NAME
     text = folder.name
-    if not re.fullmatch(r"\+[A-Za-z][A-Za-z0-9_]{0,62}", text) or text[1:] in KEYWORDS:
-        plain = re.sub(r"\W", "_", text).strip("_") or PLAIN_NAME
-        raise OnwardError(f"{folder}: the folder of a MATLAB package is named + and an identifier, such as +{plain}")
+    rule = f"{folder}: the folder of a MATLAB package is named + and an identifier"
+    if not re.fullmatch(r"\+[A-Za-z][A-Za-z0-9_]{0,62}", text):
+        plain = re.sub(r"\W", "_", text).strip("_")
+        raise OnwardError(f"{rule}, such as +{PLAIN_NAME if plain in TAKEN or not plain else plain}")
+    if text[1:] in TAKEN:
+        raise OnwardError(f"{rule}; {text[1:]} means something else to MATLAB: take another, such as +{PLAIN_NAME}")
     return text[1:]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -23,6 +23,14 @@ SAME = frozenset(
     "SequenceErase SequenceAt Optional OptionalGetElement".split()
 )
 """Ops whose outputs have as many dimensions as the first input."""
+ALONE = frozenset(
+    "Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish "  # noqa: SIM905
+    "Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus "
+    "Softsign Sqrt Swish Tan Tanh ThresholdedRelu".split()
+)
+"""Ops that compute each element by itself: they need not know how many dimensions there are."""
+KEEPS = ALONE | {"Slice", "Concat", "Transpose", "Pad"}
+"""Ops whose inputs have as many dimensions as the output."""
 BROADCAST = frozenset(
     "Add Sub Mul Div Mod Pow And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift Equal Less LessOrEqual Greater "  # noqa: SIM905
     "GreaterOrEqual Min Max Sum Mean Where".split()
@@ -50,6 +58,23 @@ def settle_ranks(graph: ir.Graph, declared: Sequence[ir.Value]) -> None:
     What the file says of its outputs is taken where nothing else is known.
     """
     said = {value.name: value.shape for value in declared if value.shape is not None}
+    _from_the_start(graph, said)
+    _from_the_end(graph)
+    _from_the_start(graph, said)
+
+
+def _from_the_end(graph: ir.Graph) -> None:
+    """What an output says of the values that it is made of."""
+    for node in reversed(list(graph)):
+        shape = node.outputs[0].shape
+        if shape is None or node.op_type not in KEEPS:
+            continue
+        for value in node.inputs if node.op_type == "Concat" else node.inputs[:1]:
+            if value is not None and value.shape is None:
+                value.shape = ir.Shape([None] * len(shape))
+
+
+def _from_the_start(graph: ir.Graph, said: Mapping[str | None, ir.Shape]) -> None:
     for node in all_nodes(graph):
         for i, value in enumerate(node.outputs):
             if value.shape is None:
@@ -59,6 +84,34 @@ def settle_ranks(graph: ir.Graph, declared: Sequence[ir.Value]) -> None:
                     rank = len(shape)
                 if rank is not None:
                     value.shape = ir.Shape([None] * rank)
+
+
+def is_squeezed(output: ir.Value) -> bool:
+    """Whether a value has lost all dimensions of 1: how many those are, only its sizes say."""
+    node = output.producer()
+    while node is not None and (given := _element_by_element(node)) is not None:
+        node = given.producer()
+    return node is not None and node.op_type == "Squeeze" and (len(node.inputs) == 1 or node.inputs[1] is None)
+
+
+def only_leaves(value: ir.Value) -> bool:
+    """Whether nobody has to know how many dimensions a value has: it goes to outputs, element by element."""
+    readers = [use.node for use in value.uses()]
+    if not readers:
+        return value.is_graph_output()
+    return all(_element_by_element(node) is value and only_leaves(node.outputs[0]) for node in readers)
+
+
+def _element_by_element(node: ir.Node) -> ir.Value | None:
+    """What a node computes each element of by itself, with numbers at most."""
+    if node.op_type in ALONE:
+        return node.inputs[0]
+    others = [value for value in node.inputs if value is not None and not _is_number(value)]
+    return others[0] if node.op_type in BROADCAST and len(others) == 1 else None
+
+
+def _is_number(value: ir.Value) -> bool:
+    return value.const_value is not None and len(value.const_value.shape) == 0
 
 
 def _rank(node: ir.Node, place: int) -> Rank:

@@ -149,7 +149,10 @@ def _render(expr: Expr, resolve: Resolve) -> tuple[str, int]:
             return _binary(expr, resolve)
         case Unary():
             symbol = "~" if expr._op == "not" else expr._op
-            return f"{symbol}{_paren(expr._operand, resolve, UNARY)}", UNARY
+            operand = _paren(expr._operand, resolve, UNARY)
+            if operand.startswith("-"):  # Octave takes -- for one less
+                operand = f"({operand})"
+            return f"{symbol}{operand}", UNARY
         case Conditional():
             return _render(Helper("choose")(expr._test, expr._yes, expr._no), resolve)
         case Sequence():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ class Side:
     dtype: str
     rank: int | None
     kind: str = "tensor"
+    is_squeezed: bool = False
+    """Whether it has no dimension of 1, which MATLAB's own arrays do not tell."""
 
 
 class Net:
@@ -75,7 +78,8 @@ def _state(folder: Path) -> State:
 
 
 def _side(said: dict[str, Any]) -> Side:
-    return Side(said["name"], said["dtype"], None if said["shape"] is None else len(said["shape"]), said["kind"])
+    rank = None if said["shape"] is None else len(said["shape"])
+    return Side(said["name"], said["dtype"], rank, said["kind"], said.get("squeezed", False))
 
 
 def _value(value: Any, side: Side) -> Any:
@@ -89,12 +93,31 @@ def _value(value: Any, side: Side) -> Any:
     is_nested = isinstance(value, Cells) and (side.dtype != "STRING" or any(isinstance(item, Cells) for item in value))
     if side.kind == "sequence" or is_nested:
         return [from_octave(item, side.dtype, side.rank) for item in value]
-    return from_octave(value, side.dtype, side.rank)
+    found = from_octave(value, side.dtype, None if side.is_squeezed else side.rank)
+    return found.squeeze() if side.is_squeezed else found
+
+
+def alone(
+    package: str, sources: Mapping[Path, bytes], params: Path, inputs: Sequence[dict[str, Any]], outputs: Sequence[Any]
+) -> Net:
+    """A package in a folder of its own, that has nothing beside it; the parameters stay where they are."""
+    place = Path(tempfile.mkdtemp(prefix="onward-"))
+    for name, source in sources.items():
+        file = place / f"+{package}" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(source)
+    try:
+        (place / f"+{package}" / params.name).symlink_to(params)
+    except OSError:  # Windows keeps links for administrators
+        shutil.copyfile(params, place / f"+{package}" / params.name)
+    net = Net(place, package, inputs, outputs)
+    weakref.finalize(net, shutil.rmtree, place, ignore_errors=True)
+    return net
 
 
 def in_memory(source: MatlabSource) -> Net:
     """The model of a source, in a folder that goes with it."""
-    package = f"net{next(COUNT)}"
+    package = next(name for n in COUNT if not re.search(rf"\b{(name := f'net{n}')}\b", source.template))
     place = Path(tempfile.mkdtemp(prefix="onward-"))
     (place / f"+{package}").mkdir()
     write_files(source, place / f"+{package}", package)

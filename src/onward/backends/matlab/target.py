@@ -100,9 +100,10 @@ def sizes(numbers: Sequence[Any]) -> Display:
     return Display((*reverse, *[lift(1)] * (2 - len(reverse))), "[]")
 
 
-def row(numbers: Iterable[Any]) -> Display:
-    """Numbers in this order."""
-    return Display(tuple(map(lift, numbers)))
+def row(numbers: Iterable[Any]) -> Expr:
+    """Numbers in this order; a single one is a row as it stands."""
+    items = tuple(map(lift, numbers))
+    return items[0] if len(items) == 1 else Display(items)
 
 
 class MatlabTarget(Target):

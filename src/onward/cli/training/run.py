@@ -63,6 +63,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--save-trainable", metavar="FILE", help="write the trainable file too, with the state at the end"
     )
     command.add_argument("--averaged", action="store_true", help="write the moving average of the weights to --out")
+    command.add_argument(
+        "--narrow-weights",
+        action="store_true",
+        help="store weights in --out in the dtype that they had before they became float32 to be trained",
+    )
     command.add_argument("--lr", type=float, help="replace the learning rate of the file")
     command.add_argument("--seed", type=int, default=0, help="choose the order of the data and the dropout")
     command.add_argument(
@@ -153,7 +158,8 @@ def _check_mode(args: argparse.Namespace) -> None:
         if args.out is None:
             raise OnwardError("say with --out where to write what is trained; --mode inference only evaluates")
         return
-    for_training = ("out", "save_trainable", "val", "checkpoint", "every", "patience", "averaged", "resume", "lr")
+    written = ("out", "save_trainable", "averaged", "narrow_weights", "checkpoint", "every")
+    for_training = (*written, "val", "patience", "resume", "lr")
     for_several = ("workers", "on")
     if given := [name for name in for_training + for_several if getattr(args, name)]:
         raise OnwardError(f"--{given[0].replace('_', '-')} is for training: --mode inference makes no steps")
@@ -213,6 +219,7 @@ def trained(
     """The exit code and the line about the run, which only worker 0 has."""
     from onward.training.info.read import load
     from onward.training.parallel.transports import workers_here
+    from onward.training.recipe.narrow_weights import check_narrow
     from onward.training.runtime.tensorboard import TensorBoard
     from onward.training.runtime.trainer import Trainer, npz
 
@@ -225,6 +232,8 @@ def trained(
     trainable = load(args.model, index=args.index, initialize=args.initialize)
     if args.averaged:
         trainable.average()
+    if args.narrow_weights:
+        check_narrow(trainable.original)
     trainer = Trainer(
         trainable,
         lr=args.lr,
@@ -257,7 +266,7 @@ def trained(
     if not trainer.workers.lead:
         return code, ""
     out = Path(args.out)
-    trainer.save(out, average=args.averaged)
+    trainer.save(out, average=args.averaged, narrow_weights=args.narrow_weights)
     if args.save_trainable:
         trainer.continued().save(args.save_trainable, durable=True)
     history.csv(out.with_suffix(".csv"))

@@ -96,8 +96,13 @@ def run(args: argparse.Namespace) -> int:
         args.keep_versions,
     )
     messages = Console(stderr=True)
-    with progress(messages, args.quiet) as told:
-        ran = run_all(options, told)
+    try:
+        with progress(messages, args.quiet) as told:
+            ran = run_all(options, told)
+    except KeyboardInterrupt:
+        words = f"stopped: what is done is kept in {options.out / FILE}; the same command goes on from there"
+        messages.print(words, highlight=False, markup=False, soft_wrap=True)
+        raise
     with until_unread():
         show(output(), ran)
     before = len(ran.cells) - ran.new

@@ -13,7 +13,7 @@ from onward.errors import InvalidModelError
 from onward.formats import Kind, Opened, register
 from onward.formats.matching import Declared
 from onward.formats.matlab import matfile
-from onward.gate import foreign, opens, ordinary
+from onward.gate import foreign, is_trusted, opens, ordinary, own_source
 from onward.runners.calls import Inputs, Outputs
 
 INTERFACE = "interface.json"
@@ -31,21 +31,31 @@ def dangers(path: Path) -> Iterator[str]:
     yield from matfile.dangers(path / "params.mat")
     for source in sorted(path.rglob("*")):
         if source.suffix.lower() not in ("", ".mat", ".json", ".md"):
-            yield from foreign(source)
+            yield from foreign(source, "MATLAB")
     for folder in path.rglob("*"):
         if folder.is_dir() and folder.name != "+ops":
             yield f"has a folder {folder.name!r}, of which nothing is known"
 
 
+def _sources(folder: Path) -> list[Path]:
+    """The files that the model is computed by."""
+    return [folder / "model.m", folder / "load.m", *sorted((folder / "+ops").glob("*.m"))]
+
+
 @opens(dangers)
 def open_matlab(path: Path) -> Opened:
-    from onward.backends.matlab.run import Net
+    from onward.backends.matlab.run import Net, alone
 
     said = interface(path)
     folder = path.absolute()
     if not folder.name.startswith("+"):
         raise InvalidModelError(f"{path}: the folder of a MATLAB package is named + and what the package is called")
-    net = Net(folder.parent, folder.name[1:], said["inputs"], said["outputs"])
+    package = folder.name[1:]
+    if is_trusted():
+        net = Net(folder.parent, package, said["inputs"], said["outputs"])
+    else:  # what lies beside a package, MATLAB and Octave take for functions
+        sources = {file.relative_to(folder): own_source(file, "MATLAB") for file in _sources(folder)}
+        net = alone(package, sources, folder / "params.mat", said["inputs"], said["outputs"])
     takes = [Declared(s.name, _dtype(s.dtype)) for s in net.inputs]
     names = [side.name for side in net.outputs]
 

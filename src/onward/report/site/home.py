@@ -86,9 +86,13 @@ def _targets(zoo: Results) -> str:
             f'<td class="wide"><div class="bar" role="img" aria-label="{words}" title="{words}">{bar}</div></td>'
             f'<td class="number"><b>{found["same"]:,}</b> <span class="muted">of {found.total():,}</span></td></tr>'
         )
+    seen = [v for v in ORDER if any(cell.verdict == v for cell in zoo.cells.values())]
+    legend = "".join(
+        f'<span><span class="bar"><i class="{kind(v)}" style="flex-grow:1"></i></span>{v}</span>' for v in seen
+    )
     return f"""<section aria-labelledby="models-title"><h2 id="models-title">Real models, target by target</h2>
 <p class="muted">How many came out the same. <a href="zoo/index.html">All of them, and why the others did not</a></p>
-<div class="scroll"><table class="targets">{"".join(rows)}</table></div></section>
+<div class="scroll"><table class="targets">{"".join(rows)}</table></div><p class="legend">{legend}</p></section>
 """
 
 

@@ -118,7 +118,7 @@ def _ends(known: Mapping[str, Any]) -> str:
     ]
     if not rows:
         return ""
-    body = table(["name", "", "type", "shape"], rows, caption="inputs and outputs")
+    body = table(["name", "", "type", "shape"], rows, caption="inputs and outputs", stacked=True)
     return section("ends", "Inputs and outputs", "What the model takes, and what it gives.", body)
 
 

@@ -61,6 +61,12 @@ def read_history(path: Path) -> list[Run]:
     return [run for run in runs if run is not None]
 
 
+def together(*histories: Sequence[Run]) -> list[Run]:
+    """The runs of several files, of each time one, in their order."""
+    found = {run.when: run for history in histories for run in history}
+    return [found[when] for when in sorted(found)][-MOST_RUNS:]
+
+
 def _run(entry: Any) -> Run | None:
     match entry:
         case {"when": str(when), "targets": list(targets), "cells": dict(cells)}:

@@ -12,6 +12,7 @@ from onward.report.zoo.history import Run
 from onward.report.zoo.index_page import anchor, footer
 from onward.report.zoo.outline import picture
 from onward.report.zoo.verdicts import advice, chip, is_peer, kind, title
+from onward.verification.metrics import digits_apart
 from onward.zoo.results import Cell, ModelFacts, Results, Slot
 
 LONGEST_SOURCE = 100_000
@@ -101,7 +102,7 @@ def _glance(cells: Mapping[str, Cell]) -> str:
         if "speed" in known
         else ""
     )
-    body = table(titles, rows, numbers=range(3, len(titles)), caption="Targets")
+    body = table(titles, rows, numbers=range(3, len(titles)), caption="Targets", stacked=True)
     return f'<section id="glance"><h2>Every target</h2>{body}{note}</section>\n'
 
 
@@ -113,7 +114,7 @@ def meter(error: float | None, allowance: float | None, within: bool) -> str:
     """How far off, beside what is allowed, on a scale of powers of ten."""
     if error is None:
         return ""
-    words = number(error) + (f" of {number(allowance)}" if allowance is not None else "")
+    words = number(error) if allowance is None else _of(error, allowance)
 
     def x(value: float) -> float:
         power = LOWEST if value <= 0 else HIGHEST if not math.isfinite(value) else math.log10(value)
@@ -126,6 +127,15 @@ def meter(error: float | None, allowance: float | None, within: bool) -> str:
         f'<svg viewBox="0 0 120 14" class="meter" aria-hidden="true"><path d="M4 7H116"/>{free}{limit}{mark}</svg>'
     )
     return f'<span class="error">{picture}<span>{words}</span></span>'
+
+
+def _of(error: float, allowance: float) -> str:
+    """Both, with as many digits as tell them apart."""
+    said, allowed = number(error), number(allowance)
+    if said == allowed and error != allowance:
+        digits = digits_apart(error, allowance)
+        said, allowed = f"{error:.{digits}g}", f"{allowance:.{digits}g}"
+    return f"{said} of {allowed}"
 
 
 def _slots(facts: ModelFacts) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from onward.backends.backend import backend
-from onward.backends.coverage import WORDS, covered, split, status
+from onward.backends.coverage import WORDS, split, status, with_rules
 from onward.report.coverage import ops, versions
 from onward.report.html import document, escape, table
 from onward.report.navigation import Navigation, up
@@ -41,7 +41,7 @@ def index(results: Results, op_pages: Mapping[str, str], navigation: Navigation)
     counts = used(results)
     known = [op for names in ops().values() for op in names]
     everything = sorted({*known, *counts}, key=lambda op: (split(op)[0], op.casefold()))
-    names = covered()
+    names = with_rules()
     rows = []
     for op in everything:
         link = f'<a href="{escape(up(INDEX) + op_pages[op])}">{escape(op)}</a>' if op in op_pages else escape(op)
@@ -56,7 +56,8 @@ def index(results: Results, op_pages: Mapping[str, str], navigation: Navigation)
     )
     body = f"""{navigation.bar(INDEX, "Ops")}<main id="content"><header><p class="eyebrow">Ops</p>
 <h1>{len(everything):,} ops, {counted(len(names), "backend")}</h1>
-<p class="lead">What each backend makes of each op, and what a gradient meets there, read from the rules themselves.</p>
+<p class="lead">What each backend makes of each op, and what a gradient meets there, read from the rules themselves.
+Keras and TensorFlow Lite are made by those of TensorFlow.</p>
 <p class="muted small">{escape(versions())}; {len(counts):,} of these ops are used by the {len(results.models):,}
 models of the zoo.</p></header>
 <form class="filters screen-only" role="search" id="op-filters"><label class="wide">Search<input type="search" id="q"
@@ -84,7 +85,7 @@ def page(
     here = op_pages[op]
     users = sorted(name for name in models(results) if op in getattr(results.models.get(name), "ops", {}))
     rows = []
-    for name in covered():
+    for name in with_rules():
         found = status(op, name)
         rows.append([escape(backend(name).title), _word(found.status, ""), escape(found.why or WORDS[found.status])])
     gradient = gradient_status(op)
@@ -93,7 +94,7 @@ def page(
 <p class="eyebrow"><a href="index.html">Ops</a></p><h1>{escape(op)}</h1>
 <p class="lead">Used by {counted(len(users), "model")} of {len(results.models):,}. {_fate(op, results, users)}</p>
 <p><a href="{up(here)}index.html#op={_quoted(op)}">These models in the table</a></p></header>
-<section><h2>Support</h2>{table(["", "status", ""], rows, caption="Support of the op")}</section>
+<section><h2>Support</h2>{table(["", "status", ""], rows, caption="Support of the op", stacked=True)}</section>
 <section><h2>Models</h2>{_users(op, users, results, pages, up(here))}</section>{footer()}</main>"""
     return document(f"{op}: ops", body, styles=["navigation.css", "site.css", "zoo.css", "model.css"])
 
@@ -122,4 +123,5 @@ def _users(op: str, users: Sequence[str], results: Results, pages: Mapping[str, 
             for t in targets
         ]
         rows.append([link, f"{results.models[name].ops[op]:,}", *verdicts])
-    return table(["model", "times", *(title(target) for target in targets)], rows, numbers=[1], caption="Models")
+    titles = ["model", "times", *(title(target) for target in targets)]
+    return f'<div class="users">{table(titles, rows, numbers=[1], caption="Models", stacked=True)}</div>'

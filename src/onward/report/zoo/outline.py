@@ -6,7 +6,7 @@ from onward.report.html import escape
 from onward.report.layered import layered
 from onward.zoo.results import Outline
 
-STEP_X, STEP_Y, WIDTH, HEIGHT = 132, 46, 120, 26
+STEP_X, STEP_Y, WIDTH, HEIGHT = 150, 46, 138, 26
 MOST = 400
 """Boxes that are drawn."""
 LINE, TEXT = "#8a93a0", 'fill="#1b1f24" font-family="sans-serif" font-size="11.5" text-anchor="middle"'

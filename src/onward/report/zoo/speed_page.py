@@ -26,8 +26,8 @@ def page(results: Results, pages: Mapping[str, str], navigation: Navigation, fur
     known = {target: cells for target, cells in by_target.items() if cells}
     body = f"""{navigation.bar(PAGE, "Speed")}<main id="content"><header><p class="eyebrow">Speed</p>
 <h1>How fast results are, beside their sources</h1>
-<p class="lead">A dot is a model: the time of the result ÷ the time of the source in its own runtime. Left of the line
-the result is faster.</p></header>
+<p class="lead">A dot is a model: the time of the result ÷ the time of the source in its own runtime. Left of the black
+line the result is faster; the red one is the median.</p></header>
 {_table(known) if known else "<p>No result has been timed beside its source yet.</p>"}{_slowest(known, pages)}
 {_further(further)}{footer()}</main>"""
     return document("Speed: zoo", body, styles=["navigation.css", "site.css", "zoo.css", "speed.css"])
@@ -56,7 +56,7 @@ def _table(known: Mapping[str, Sequence[Cell]]) -> str:
         )
     scale = f"faster, the same, slower; a line each 10 times, to {10**reach:,}"
     titles = ["target", "models", scale, "median", "at least as fast"]
-    return table(titles, rows, numbers=[1, 3, 4], caption="Speed by target")
+    return table(titles, rows, numbers=[1, 3, 4], caption="Speed by target", stacked=True)
 
 
 def _times(ratio: float) -> str:
@@ -94,7 +94,7 @@ def _slowest(known: Mapping[str, Sequence[Cell]], pages: Mapping[str, str]) -> s
     if not rows:
         return ""
     about = '<p class="muted">Most is to gain here. <a href="index.html#show=speed">All of them in the table</a>.</p>'
-    body = table(["model", "target", "speed"], rows, numbers=[2], caption="The slowest")
+    body = table(["model", "target", "speed"], rows, numbers=[2], caption="The slowest", stacked=True)
     return f"<section><h2>The slowest</h2>{about}{body}</section>"
 
 

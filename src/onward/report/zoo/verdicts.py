@@ -45,6 +45,7 @@ TITLES = {
     "tflite": "TF Lite",
     "jax": "JAX",
     "onnx": "ONNX",
+    "matlab": "MATLAB",
     TRAIN: "training",
 }
 
@@ -104,7 +105,9 @@ def _of_conversion(cell: Cell) -> Advice:
             return Advice("Give inputs that the model takes, and it is compared:", f"{convert} --inputs inputs.npz")
         case "refused" if option := NAMED_BY_MESSAGES.search(cell.message):
             return Advice("Take the option that the message names:", f"{convert} {option.group()}")
-        case "refused" if cell.target in _keep_parts():
+        case "refused" if "--trust" in cell.message:
+            return Advice("Only if you trust whoever made the file, as it may execute anything:", f"{convert} --trust")
+        case "refused" if cell.first_node and cell.target in _keep_parts():
             words = "Keep what is refused as ONNX inside the result, run by ONNX Runtime:"
             return Advice(words, f"{convert} --fallback onnxruntime")
         case "refused":

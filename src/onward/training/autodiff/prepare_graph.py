@@ -22,6 +22,7 @@ from onward.model import Model
 from onward.training.autodiff.limits import lost_by
 from onward.training.autodiff.reverse import MissingGradient, Values, on_the_way
 from onward.training.autodiff.sequences import unpack_sequences
+from onward.training.autodiff.sigmoids import name_sigmoids
 from onward.training.autodiff.vjp import has_rule
 
 OLDEST = 21
@@ -66,6 +67,7 @@ def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> tuple[ir.V
     holder = ir.Node("onward", "Held", [y, *wrt], num_outputs=0)
     model.graph.append(holder)
     unpack_sequences(model)
+    name_sigmoids(model)
     for node in on_the_way(model.graph, [y], wrt):
         if why := lost_by(node):
             raise MissingGradient(f"{origin(node)}: no gradient rule applies: {why}")

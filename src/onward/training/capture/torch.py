@@ -239,6 +239,8 @@ def _state(
     optimizer: torch.optim.Optimizer, names: Mapping[torch.nn.Parameter, str], made: Trainable
 ) -> tuple[dict[str, Array], int]:
     """The optimizer's state by ONNX names, and the number of steps that it is of; SGD's says no more than some."""
+    import torch
+
     state = dict(made.state)
     steps = set()
     for parameter, name in names.items():
@@ -247,7 +249,8 @@ def _state(
         own = optimizer.state.get(parameter, {})
         for slot in made.optimizer.states:
             if own.get(slot) is not None:
-                state[f"{name}.{slot}"] = own[slot].detach().cpu().numpy().copy()
+                like = torch.from_numpy(state[f"{name}.{slot}"])
+                state[f"{name}.{slot}"] = own[slot].detach().cpu().to(like.dtype).numpy().copy()
         steps.add(int(own["step"]) if "step" in own else int(own.get("momentum_buffer") is not None))
     if len(steps) > 1:
         raise UnsupportedError("parameters have made different numbers of steps")

@@ -19,6 +19,9 @@ from onward.graph.held_weights import with_weights
 from onward.graph.stops import stops
 from onward.graph.walk import all_nodes
 from onward.model import Model
+from onward.training.autodiff.derivatives import named
+from onward.training.autodiff.quantised_values import ROUNDS
+from onward.training.autodiff.reverse import on_the_way
 from onward.training.export.graphs import (
     LOSS_MODULE,
     UPDATE_MODULE,
@@ -152,6 +155,7 @@ def planned(
     if any(map(stops, all_nodes(given.gradients.graph))):
         raise NotInWords("gradients stop on the way to some of its weights")
     how = unwrapped(given.optimizer, known)
+    _check_rounding(given, backend)
     trains = _trains(given)
     weights = given.weights(given.parameters)
     source, found = package(_model(given, weights, trains), weights, backend)
@@ -239,6 +243,14 @@ def write(
         },
         force=force,
     )
+
+
+def _check_rounding(trainable: Trainable, backend: Backend) -> None:
+    """Refuse derivatives that pass through quantisation: in the words of a framework they are zero there."""
+    graph = trainable.gradients.graph
+    parameters = [value for value in graph.inputs if value.name in trainable.parameters]
+    if any(node.op_type in ROUNDS for node in on_the_way(graph, [named(graph, LOSS)], parameters)):
+        raise NotInWords(f"gradients pass through quantisation, where those of {backend.title} end")
 
 
 def _fitting(penalty: Penalty, places: list[Place]) -> list[str]:

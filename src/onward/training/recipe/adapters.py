@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onward.errors import OnwardError
 from onward.graph.build import Builder, Tensor
 from onward.training.recipe.groups import matches
+from onward.training.recipe.parameters import NothingToTrain
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -75,7 +76,7 @@ def add_adapters(model: ir.Model, how: LoRA, others: Collection[str] = ()) -> di
         for node, _ in list(weight.uses()):
             beside(op, node, a, b, how.scale)
     if not found and not others:
-        raise OnwardError(
+        raise NothingToTrain(
             f"no matrix that only MatMul and Gemm multiply by, and no quantised one, is called "
             f"{' or '.join(how.patterns)}"
         )

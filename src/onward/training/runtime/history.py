@@ -59,4 +59,4 @@ class History:
         return f"History({len(self.losses)} batches, {len(done)} epochs{ended}; {'; '.join(shown)})"
 
     def _repr_html_(self) -> str:
-        return f"<div>{drawn(self.losses, self.evaluations, self.rates)}<p>{self!r}</p></div>"
+        return f'<div style="max-width:46rem">{drawn(self.losses, self.evaluations, self.rates)}<p>{self!r}</p></div>'

@@ -24,7 +24,9 @@ from onward.training.parallel.counting import check_mean, counting, rows_of
 from onward.training.parallel.workers import Reduce, Workers, fingerprint
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.facts import facts, in_brackets, table
+from onward.training.recipe.narrow_weights import with_narrow_weights
 from onward.training.recipe.targets import class_labels
+from onward.training.recipe.wide_floats import with_half_ends
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.divergence import DivergedError, diagnosis
 from onward.training.runtime.evaluation import COUNTED, RIGHT, evaluation
@@ -92,7 +94,8 @@ class Trainer:
         dtype = dtypes.pop()
         if dtype.itemsize < 4:
             raise UnsupportedError(
-                f"weights of {dtype} are not trained: small steps would be rounded away. Convert the model to float32"
+                f"weights of {dtype} are not trained: small steps would be rounded away. `onward train prepare`, or "
+                f"`onward.training.prepare`, makes float32 of them"
             )
         check_homes(trainable.original, trainable.weights(trainable.parameters))
         self._working, self._frozen = with_frozen_inputs(trainable)
@@ -423,9 +426,13 @@ class Trainer:
 
         return fit(self, data, epochs, batch, **options)
 
-    def save(self, path: str | os.PathLike[str], *, average: bool = False) -> None:
-        """Write the model as it was given, with the weights as they are now, or with their moving averages."""
-        self.tuned(average=average).save(path, durable=True)
+    def save(self, path: str | os.PathLike[str], *, average: bool = False, narrow_weights: bool = False) -> None:
+        """Write the model as it was given, with the weights as they are now, or with their moving averages.
+
+        `narrow_weights`: those that became float32 when it was prepared are stored in the dtype that they had.
+        """
+        tuned = self.tuned(average=average)
+        (with_narrow_weights(tuned) if narrow_weights else tuned).save(path, durable=True)
 
     def continued(self) -> Trainable:
         """What is trained, from where it is now: its weights, state and steps."""
@@ -445,7 +452,7 @@ class Trainer:
         original = self.trainable.original
         known = homes(original.ir.graph)
         statistics = {name: array for name, array in self._buffers.items() if name in known}
-        return with_weights(original, self.trainable.weights(weights) | statistics)
+        return with_half_ends(with_weights(original, self.trainable.weights(weights) | statistics))
 
     def _check_whole(self) -> None:
         if self.torn:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,12 @@ UNDRAWN = 22
 """The first opset at which ONNX Runtime has no kernels that draw random numbers, but for Dropout."""
 SIZES = (0.5, 0.3)
 """Of what is added there in place of numbers from -1 to 1, which are as large overall."""
+IMAGES = 4
+"""The rank from which on values have channels along their second axis."""
+TURNS, MOST_TURNED = 1e12, 1e25
+"""By what a value is multiplied, so that its sine has nothing to do with that of its neighbour; the largest value."""
+AS_UNIFORM = math.sqrt(2 / 3)
+"""Sines times this are as large overall as numbers from -1 to 1."""
 Draws = Callable[[str, str, int], Iterator[onnx.NodeProto]]
 """What draws a number for each element of a value, given the names of the value and of the result, and a seed."""
 
@@ -37,10 +45,11 @@ Draws = Callable[[str, str, int], Iterator[onnx.NodeProto]]
 def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
     """The same model, each element of each float result multiplied by a number from 1 - eps to 1 + eps.
 
-    The numbers are drawn anew in each run. Left alone are scalars and vectors, as sizes are computed from them, and
-    what does not depend on the inputs. What is multiplied and added up is moved as well, as products are rounded, too:
-    inputs of the model that no op has rounded before. Sums and means add one number after the other, as some runtimes
-    do: where all are alike, roundings do not cancel.
+    The numbers are drawn anew in each run. Those of a channel of an image follow from its values: in a plain image the
+    pixels are alike, a kernel rounds them alike, and such roundings do not cancel. Left alone are scalars and vectors,
+    as sizes are computed from them, and what does not depend on the inputs. What is multiplied and added up is moved as
+    well, as products are rounded, too: inputs of the model that no op has rounded before. Sums and means add one number
+    after the other, as some runtimes do: where all are alike, roundings do not cancel.
     """
     dtypes, ranks = _float_results(model)
     moved: set[str] = set()
@@ -56,7 +65,7 @@ def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
             if name in dtypes and name not in moved:
                 inputs[place] = f"{name}/term/{number}/{place}"
                 drawn = 1009 * seed + number + OTHER_NUMBERS * (1 + place)
-                made.graph.node.extend(_move(name, inputs[place], dtypes[name], draws, drawn))
+                made.graph.node.extend(_move(name, inputs[place], dtypes[name], _drawing(name, ranks, draws), drawn))
         rounded = [name for name in node.output if name in dtypes and node.op_type not in EXACT]
         outputs = [f"{name}/exact" if name in rounded else name for name in node.output]
         rank = ranks.get(node.input[0], 0) if node.op_type in SUMS and opset >= IN_ORDER else 0
@@ -67,7 +76,8 @@ def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
             made.graph.node[-1].input[:] = inputs
             made.graph.node[-1].output[:] = outputs
         for name in rounded:
-            made.graph.node.extend(_move(f"{name}/exact", name, dtypes[name], draws, 1009 * seed + number))
+            numbers = _drawing(name, ranks, draws)
+            made.graph.node.extend(_move(f"{name}/exact", name, dtypes[name], numbers, 1009 * seed + number))
         moved.update(node.output if node.op_type in EXACT and not moved.isdisjoint(node.input) else rounded)
     return made
 
@@ -107,6 +117,35 @@ def _signs(like: str, drawn: str, seed: int) -> Iterator[onnx.NodeProto]:
     yield _constant(f"{drawn}/middle", np.asarray(sum(SIZES), np.float32))
     yield helper.make_node("Sum", [f"{drawn}/kept/{place}" for place in range(len(SIZES))], [f"{drawn}/sum"])
     yield helper.make_node("Sub", [f"{drawn}/sum", f"{drawn}/middle"], [drawn])
+
+
+def _drawing(name: str, ranks: Mapping[str, int], draws: Draws) -> Draws:
+    """For images, draws by which pixels of one value get one number."""
+    rank = ranks.get(name, 0)
+    return partial(_alike, rank, draws) if rank >= IMAGES else draws
+
+
+def _alike(rank: int, draws: Draws, like: str, drawn: str, seed: int) -> Iterator[onnx.NodeProto]:
+    """The sine of a large multiple of each value, by a factor that is drawn for each channel."""
+    is_channel = np.asarray([axis == 1 for axis in range(rank)], np.int64)
+    yield _constant(f"{drawn}/kept", is_channel)
+    yield _constant(f"{drawn}/dropped", 1 - is_channel)
+    yield helper.make_node("Shape", [like], [f"{drawn}/whole"])
+    yield helper.make_node("Mul", [f"{drawn}/whole", f"{drawn}/kept"], [f"{drawn}/channels"])
+    yield helper.make_node("Add", [f"{drawn}/channels", f"{drawn}/dropped"], [f"{drawn}/few"])
+    yield helper.make_node("ConstantOfShape", [f"{drawn}/few"], [f"{drawn}/each"])
+    yield from draws(f"{drawn}/each", f"{drawn}/factor", seed)
+    numbers = {"turns": TURNS, "most_turns": 2 * TURNS, "least": -MOST_TURNED, "most": MOST_TURNED, "size": AS_UNIFORM}
+    for part, value in numbers.items():
+        yield _constant(f"{drawn}/{part}", np.asarray(value, np.float32))
+    yield helper.make_node("Mul", [f"{drawn}/factor", f"{drawn}/turns"], [f"{drawn}/some"])
+    yield helper.make_node("Add", [f"{drawn}/some", f"{drawn}/most_turns"], [f"{drawn}/times"])
+    yield helper.make_node("Cast", [like], [f"{drawn}/value"], to=TensorProto.FLOAT)
+    yield helper.make_node("Max", [f"{drawn}/value", f"{drawn}/least"], [f"{drawn}/bounded"])
+    yield helper.make_node("Min", [f"{drawn}/bounded", f"{drawn}/most"], [f"{drawn}/finite"])
+    yield helper.make_node("Mul", [f"{drawn}/finite", f"{drawn}/times"], [f"{drawn}/angle"])
+    yield helper.make_node("Sin", [f"{drawn}/angle"], [f"{drawn}/sine"])
+    yield helper.make_node("Mul", [f"{drawn}/sine", f"{drawn}/size"], [drawn])
 
 
 def _constant(name: str, value: np.ndarray[Any, Any]) -> onnx.NodeProto:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,8 +72,24 @@ def quantized_conv(
     groups: int = 1,
     dtype: Any = jnp.int32,
 ) -> Array:
-    """The int32 convolution of 8-bit images; `dtype` is a type in which all its sums are exact."""
+    """The int32 convolution of 8-bit images; `dtype` is a type in which all its sums are exact.
+
+    XLA has no fast kernels for integers. So their upper and lower bits are convolved apart, in floats.
+    """
     points = jnp.asarray(w_zero_point)
     points = points.reshape(-1, *[1] * (weight.ndim - 1)) if points.ndim == 1 else points
     images, kernel = distance(x, x_zero_point, dtype), distance(weight, points, dtype)
-    return conv_nd(images, kernel, strides, padding, dilations, groups, precision="highest").astype(jnp.int32)
+
+    def convolved(images: Array, kernel: Array) -> Array:
+        return conv_nd(images, kernel, strides, padding, dilations, groups, precision="highest").astype(jnp.int32)
+
+    def in_halves(images: Array, kernel: Array) -> Array:
+        upper, lower, factors = (part.astype(jnp.float32) for part in (images >> 4, images & 15, kernel))
+        return 16 * convolved(upper, factors) + convolved(lower, factors)
+
+    channels, most = weight.shape[1], 2**24 // (16 * 255 * math.prod(weight.shape[2:]))  # whose sums floats hold
+    if dtype != jnp.int32 or not most or (groups > 1 and channels > most):
+        return convolved(images, kernel)
+    cuts = list(range(most, channels, most))
+    first, *others = map(in_halves, jnp.split(images, cuts, 1), jnp.split(kernel, cuts, 1))
+    return sum(others, first)

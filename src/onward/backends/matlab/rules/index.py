@@ -8,7 +8,8 @@ from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.host import is_nonnegative
 from onward.backends.matlab.rules.shape import dim_of, dims_of, reshaped
-from onward.backends.matlab.target import ALL, axis_dim, moves, ops, rank_of
+from onward.backends.matlab.rules.slice import from_the_end
+from onward.backends.matlab.target import ALL, END, axis_dim, moves, ops, rank_of
 from onward.errors import UnsupportedError
 from onward.spec import index as spec
 
@@ -30,7 +31,8 @@ def gather(e: Emitter, x: Expr, indices: Expr, p: spec.Along) -> Expr:
 def _place(e: Emitter, x: Expr, axis: int, index: Any) -> Any:
     """An index as MATLAB counts; None where its sign is not known."""
     if not isinstance(index, Expr):
-        return index + 1 if index >= 0 else dim_of(e, x, axis) + (index + 1)
+        size = dim_of(e, x, axis)
+        return index + 1 if index >= 0 else from_the_end(END if isinstance(size, Expr) else size, -index - 1)
     return index + 1 if is_nonnegative(e, index) else None
 
 

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Name, lift
 from onward.backends.emit.expr import Sequence as Display
+from onward.backends.matlab.ranks import only_leaves
 from onward.backends.matlab.target import axis_dim, class_of, moves, ops, rank_of, row, sizes
 from onward.backends.shared.shape import is_number, is_same, may_copy, note_shape
 from onward.graph.values import array
@@ -113,8 +114,8 @@ def squeeze(e: Emitter, x: Expr, axes: Expr | None = None) -> Expr:
         return ops.squeeze(x, Name("double")(axes), len(dims))
     if along is None:
         if any(isinstance(n, Expr) for n in dims):
-            rank = rank_of(e, e.node.outputs[0])
-            return ops.squeeze_all(x, rank)
+            output = e.node.outputs[0]
+            return ops.squeeze_all(x) if only_leaves(output) else ops.squeeze_all(x, rank_of(e, output))
         along = [i for i, n in enumerate(dims) if n == 1]
     gone = {a % len(dims) for a in along}
     return reshaped(e, x, [n for i, n in enumerate(dims) if i not in gone], dims)

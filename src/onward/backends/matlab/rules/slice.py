@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr, lift
+from onward.backends.emit.expr import Expr, Name, lift
+from onward.backends.emit.host import is_nonnegative
 from onward.backends.matlab.target import ALL, END, axis_dim, moves, ops, rank_of, row
 from onward.backends.shared.slice import known_bounds
-from onward.spec.slice import FAR, CenterCropPad, Pad, from_the_start, pad_sides, to_the_end
+from onward.spec.slice import FAR, CenterCropPad, Pad, from_the_start, pad_sides, reverses, to_the_end
 
 
 @moves("Slice")
@@ -48,16 +49,36 @@ def _range(e: Emitter, x: Expr, axis: int, start: Any, end: Any, step: int) -> E
     if step == 1 and from_the_start(start) and to_the_end(end):
         return ALL
     size = (e.shape(x) or ())[axis] if e.shape(x) else None
-    if not isinstance(start, int) or not isinstance(end, int):
-        return None
-    if size is None:
-        if step > 0 and start >= 0 and to_the_end(end):
-            return lift(slice(start + 1, END, None if step == 1 else step))
-        return None
+    if size is None or isinstance(start, Expr) or isinstance(end, Expr):
+        return _open_range(e, size, start, end, step)
     taken = range(*_slice(start, end, step, size))
     if not taken:
         return lift(slice(1, 0))
     return lift(slice(taken[0] + 1, taken[-1] + 1, None if step == 1 else step))
+
+
+def _open_range(e: Emitter, size: int | None, start: Any, end: Any, step: int) -> Expr | None:
+    """A range whose ends, or the size of what it is taken of, are known when the model runs."""
+    by = None if step == 1 else step
+    if reverses(start, end, step):
+        return lift(slice(END, 1, step))
+    if step < 0:
+        return None
+    if isinstance(start, int) and start < 0 and to_the_end(end):
+        return lift(slice(Name("max")(from_the_end(END, -start - 1), 1), END, by))
+    if not is_nonnegative(e, start):
+        return None
+    if to_the_end(end):
+        return lift(slice(start + 1, END, by))
+    if isinstance(end, int) and end < 0:
+        return lift(slice(start + 1, from_the_end(END, -end), by))
+    last = Name("min")(end, END if size is None else size) if is_nonnegative(e, end) else None
+    return None if last is None else lift(slice(start + 1, last, by))
+
+
+def from_the_end(last: Any, count: int) -> Any:
+    """The place so many before the last."""
+    return last - count if count else last
 
 
 def _slice(start: int, end: int, step: int, size: int) -> tuple[int, int, int]:

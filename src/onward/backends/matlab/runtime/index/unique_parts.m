@@ -8,10 +8,12 @@ else
     order = [dim, setdiff(1:rank, dim)];
     shape = [size(x), ones(1, rank - ndims(x))];
     rows = reshape(permute(x, order), shape(dim), []);
+    if iscell(rows)  % texts by their places in order: only numbers have rows
+        [~, ~, number] = unique(rows(:));
+        rows = reshape(number, size(rows));
+    end
 end
-if iscell(rows)
-    [~, first, inverse] = unique(rows, 'first');
-elseif size(rows, 2) == 1
+if size(rows, 2) == 1
     [~, first, inverse] = unique(rows, 'first');
 else
     [~, first, inverse] = unique(rows, 'rows', 'first');

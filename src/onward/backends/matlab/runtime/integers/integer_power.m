@@ -1,12 +1,13 @@
 function y = integer_power(x, n)
 % Integers to a power; the result has the class of the base.
 if isfloat(n) && ~isscalar(n) || isscalar(n) && isfloat(n) && n ~= fix(n)
-    y = ops.to_integer(double(x) .^ double(n), class(x));
+    y = ops.to_integer(ops.real_power(double(x), double(n)), class(x));
     return
 end
 shape = ops.common_size(size(x), size(n));
 base = ops.expand(x, shape);
 n = double(ops.expand(n, shape));
+exponent = n;
 y = ones(shape, class(x));
 negative = n < 0;
 while any(n(:) > 0)
@@ -17,7 +18,7 @@ while any(n(:) > 0)
     base = ops.multiply_integers(base, base);
 end
 if any(negative(:))
-    whole = ops.expand(x, shape);
-    y(negative) = ops.to_integer(double(whole(negative)) .^ -1, class(x));
+    whole = double(ops.expand(x, shape));
+    y(negative) = ops.to_integer(whole(negative) .^ exponent(negative), class(x));
 end
 end

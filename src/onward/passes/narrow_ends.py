@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import onnx_ir as ir
 
 from onward.graph.names import Names
 
 
-def narrow_ends(model: ir.Model, half: ir.DataType) -> None:
-    """Let the model take and give 16 bits where it takes and gives 32, in place, under the same names."""
+def narrow_ends(model: ir.Model, half: ir.DataType, among: Container[str] | None = None) -> None:
+    """Let the model take and give 16 bits where it takes and gives 32, in place, under the same names.
+
+    `among` are the names of those that do; all unless given.
+    """
     names = Names(model)
+
+    def is_wide(value: ir.Value) -> bool:
+        return value.dtype == ir.DataType.FLOAT and (among is None or value.name in among)
+
     for value in model.graph.inputs:
-        if value.dtype == ir.DataType.FLOAT and not value.is_initializer():
+        if is_wide(value) and not value.is_initializer():
             _take(model, value, half, names)
     for place, value in enumerate(model.graph.outputs):
-        if value.dtype == ir.DataType.FLOAT and not value.is_graph_input():
+        if is_wide(value) and not value.is_graph_input():
             model.graph.outputs[place] = _give(model, value, half, names)
 
 
