@@ -19,8 +19,8 @@ from keras_steps import BATCH, CLASSES, DRAWS, STEPS, batches, check_steps, clas
 import onward  # noqa: E402
 from onward.cli import main  # noqa: E402
 from onward.errors import OnwardError, UnsupportedError  # noqa: E402
-from onward.graph.stops import stops  # noqa: E402
 from onward.training import load, to_torch_package  # noqa: E402
+from onward.training.autodiff.stops import stops  # noqa: E402
 from onward.training.recipe.losses import CrossEntropy, Huber, MeanSquaredError, Term  # noqa: E402
 from onward.training.runtime.trainer import Trainer  # noqa: E402
 

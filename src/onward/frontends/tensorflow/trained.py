@@ -20,9 +20,9 @@ from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
 from onward.graph.build import Tensor
-from onward.graph.stops import stop
 from onward.model import Model
 from onward.registry import import_files
+from onward.training.autodiff.stops import stop
 
 Array = npt.NDArray[Any]
 

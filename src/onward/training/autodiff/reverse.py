@@ -12,12 +12,12 @@ from onward.canon.lower import key_of
 from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
 from onward.graph.origin import origin
-from onward.graph.stops import stops
 from onward.graph.walk import all_graphs, inner_graphs
 from onward.plugins.advice import next_rule
 from onward.spec.meaning import parameters
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.quantised_values import carriers, is_float, is_narrow, same_kind
+from onward.training.autodiff.stops import stops
 from onward.training.autodiff.vjp import RULES, load_rules
 
 Values = Sequence[ir.Value]

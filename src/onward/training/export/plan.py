@@ -16,12 +16,12 @@ from onward.backends.backend import Backend
 from onward.backends.emit.package import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import with_weights
-from onward.graph.stops import stops
 from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.training.autodiff.derivatives import named
 from onward.training.autodiff.quantised_values import ROUNDS
 from onward.training.autodiff.reverse import on_the_way
+from onward.training.autodiff.stops import stops
 from onward.training.export.graphs import (
     LOSS_MODULE,
     UPDATE_MODULE,

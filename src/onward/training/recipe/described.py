@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from onward.errors import InvalidModelError, OnwardError
 from onward.graph.build import Builder, Tensor
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.info.typed import instance
 from onward.training.recipe.adapters import Adapter
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.losses import LOSSES, Penalty, Term
 from onward.training.recipe.optimizer_names import OPTIMIZERS
 from onward.training.recipe.optimizers import Averaged, Clipped, Moment, Optimizer, State, Update, initial
 from onward.training.recipe.schedules import OWN, SCHEDULES, Schedule, Warmup
-from onward.training.recipe.typed import instance
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.step_graphs import CLIP_EPSILON
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from onward.errors import InvalidModelError, OnwardError, WritingError
 from onward.gate import ordinary
-from onward.training.recipe.typed import instance
+from onward.training.info.typed import instance
 from onward.writing import new_file
 
 if TYPE_CHECKING:
