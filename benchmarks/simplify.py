@@ -72,6 +72,8 @@ class Result:
     status: str = ""
     time: float = math.nan
     """Of a run, in that of the original."""
+    is_left: bool = False
+    """Whether `onward diff` finds no difference from the original."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,8 @@ def result(name: str, peer: str, model: Model, path: Path, out: Path) -> Result:
         onnx.checker.check_model(out)
         made = onward.load(out)
         report = onward.verify(model, made, quick=True)
-        return Result(count(made), out.stat().st_size / path.stat().st_size, report.status)
+        size = out.stat().st_size / path.stat().st_size
+        return Result(count(made), size, report.status, is_left=onward.diff(model, made).same)
     except Exception as error:
         return Result(status=f"fails: {type(error).__name__}")
 
@@ -149,7 +152,7 @@ def plain(reason: str) -> str:
 
 
 def is_slower(row: Row, result: Result) -> bool:
-    return result.time > SLOWER * max(1.0, row.itself)
+    return not result.is_left and result.time > SLOWER * max(1.0, row.itself)
 
 
 def page(rows: dict[str, Row], skipped: dict[str, str], largest: float) -> str:
@@ -158,7 +161,8 @@ def page(rows: dict[str, Row], skipped: dict[str, str], largest: float) -> str:
     lines += [
         f"Made by `benchmarks/simplify.py --peer PYTHON --largest {largest:g}`, which is in megabytes. A tool that",
         "fails on a model leaves it as it is: its nodes are those of the original. *Slower* are files whose run takes",
-        f"more than {SLOWER} of the time, and as much more than the original beside itself.",
+        f"more than {SLOWER} of the time, and as much more than the original beside itself. Files *left* are those",
+        "in which `onward diff` finds no difference: what their times differ by is noise.",
         "",
     ]
     lines += [f"| {len(rows)} models | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
@@ -181,6 +185,7 @@ def page(rows: dict[str, Row], skipped: dict[str, str], largest: float) -> str:
     line("nodes left, geometric mean", left)
     line("time of a run, mean", lambda name: f"{statistics.mean(times(name)):.3f}")
     line("slower", lambda name: sum(is_slower(rows[m], one) for m, one in kept[name].items()))
+    line("left as they are", lambda name: sum(one.is_left for one in kept[name].values()))
     line("size of the file, geometric mean", size)
     line("larger", lambda name: sum(one.size > 1.001 for one in kept[name].values()))
     lines += ["", "| model | nodes | itself | " + " | ".join(f"{n} | time" for n in names) + " |"]

@@ -81,6 +81,10 @@ class Model:
         """The model as protobuf, its weights embedded."""
         return self._write(Writer())
 
+    def outline(self) -> onnx.ModelProto:
+        """The model as protobuf, without the numbers of its weights."""
+        return self._write(Writer(lambda tensor, proto: True))
+
     def _write(self, writer: Writer) -> onnx.ModelProto:
         with no_garbage_collection():
             proto = writer.model(self.ir, max(self.ir_version, 7 if self.training_info else 0))

@@ -96,6 +96,20 @@ def test_layers_are_left_by_name() -> None:
     assert found.model.ir.graph.initializers["w"].const_value is not None
 
 
+def test_a_weight_that_callers_may_replace_is_a_weight_alone() -> None:
+    proto = model().to_proto()
+    for node in proto.graph.node:
+        node.ClearField("name")
+    proto.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, W.shape))
+    found = packed(onward.load(proto), rounded=calibrated(onward.load(proto), [{"x": X}]))
+    assert [value.name for value in found.model.ir.graph.inputs] == ["x"]
+
+
+def test_a_name_that_nothing_has_is_refused() -> None:
+    with pytest.raises(OnwardError, match="did you mean product"):
+        packed(model(), leave=["produkt"])
+
+
 def test_annotations_stay() -> None:
     proto = model().to_proto()
     noted = proto.graph.quantization_annotation.add(tensor_name="x")

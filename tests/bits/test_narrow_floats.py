@@ -76,7 +76,7 @@ def test_a_tiny_constant_that_would_be_zero_stays() -> None:
 def test_named_nodes_and_ops_stay() -> None:
     assert {one.node for one in narrowed(layer(0.1), "float16", [{"x": X}], keep=["fir*"]).kept} == {"first"}
     assert {one.node for one in narrowed(layer(0.1), "float16", [{"x": X}], keep=["Relu"]).kept} == {"second"}
-    with pytest.raises(OnwardError, match="called 'fourth'"):
+    with pytest.raises(OnwardError, match="'fourth' is no node"):
         narrowed(layer(0.1), "float16", [{"x": X}], keep=["fourth"])
 
 
@@ -162,3 +162,26 @@ def test_what_a_product_reads_is_moved_in_32_bits() -> None:
     assert transpose.inputs[0] is not None and transpose.inputs[0].dtype == ir.DataType.FLOAT
     expected, actual = (prepare("onnxruntime", each)({"x": X})["y"] for each in (model, found.model))
     np.testing.assert_allclose(actual, expected, rtol=1e-2, atol=1e-2)
+
+
+def test_what_is_given_out_beside_floats() -> None:
+    """An output that has 16 bits already, one that is a weight, and a node that gives no floats."""
+    proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[n, 16] x, float16[3] h) => (float[n, 16] y, float16[3] t, float[1] w, int64[n, 1] top)
+        <float[1] w = {2.}> {
+          e = Exp(x) y = Mul(e, w) t = Transpose(h) top = ArgMax<axis = 1>(x) }""")
+    proto.graph.output[2].type.tensor_type.ClearField("shape")  # so that the file says less of it than of the weight
+    inputs = {"x": X, "h": np.ones(3, np.float16)}
+    made = narrowed(onward.load(proto), "float16", [inputs], ends=True).model
+    found = prepare("onnxruntime", made)({**inputs, "x": X.astype(np.float16)})
+    assert {name: str(array.dtype) for name, array in found.items()} == {
+        **dict.fromkeys("ytw", "float16"),
+        "top": "int64",
+    }
+
+
+def test_a_model_that_gives_no_floats() -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[n, 16] x) => (int64[n, 1] y) { y = ArgMax<axis = 1>(x) }'
+    )
+    assert narrowed(onward.load(proto), "float16", [{"x": X}]).nodes == 1

@@ -55,6 +55,13 @@ def test_numbers_are_followed_through_the_graph(text: str, expected: list[int | 
     assert shape(found) == expected
 
 
+def test_a_part_of_a_dimension_is_not_called_like_the_whole() -> None:
+    text = "g (float[N, K] x) => (float[] y) <int64[1] one = {1}, int64[1] end = {9}> { y = Slice(x, one, end, one) }"
+    made = load(parser.parse_model(f'<ir_version: 5, opset_import: ["" : 10]> {text}')).ir
+    infer(made)
+    assert shape(made.graph.outputs[0]) == ["N", None]
+
+
 def test_zero_sizes_of_inputs_are_unknown() -> None:
     assert shape(inferred("g (float[0, 3] x) => (float[] y) { y = Relu(x) }")["y"]) == [None, 3]
 

@@ -12,6 +12,7 @@ from graphs import model
 from onnx import helper
 from test_fewer import check, floats, ops, plainly, run, sizes
 
+from onward.canon.opset import at_opset
 from onward.cli import parser
 from onward.model import load
 from onward.passes.fewer.smaller import PASSES, smaller
@@ -71,6 +72,43 @@ def test_weights_of_old_files_are_inputs_that_nobody_gives() -> None:
     assert [value.name for value in small.ir.graph.inputs] == ["x", *small.ir.graph.initializers]
     x = floats(2, 2, 3, 3)
     np.testing.assert_allclose(run(small, {"x": x})[0], run(load(proto), {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_old_files_are_no_inputs_where_a_caller_could_give_them() -> None:
+    proto = model(
+        "g (float[n] x, float[2] w) => (float[n] y) { i = Identity(x) y = Mul(i, w) }", 9, w=floats(2)
+    ).to_proto()
+    del proto.opset_import[1:]
+    proto.ir_version = 3  # opset 9 is written in IR version 4
+    for made in (smaller(load(proto)).model, at_opset(load(proto), 11).model):
+        assert made.to_proto().ir_version > 3 and [value.name for value in made.ir.graph.inputs] == ["x"]
+
+
+def test_names_of_outputs_stay_where_several_are_one_value() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] z, float[2] w) { y = Exp(x) z = Mul(y, one) w = Identity(y) }"
+    small = check(text, ["Exp", "Identity", "Identity"], {"x": floats(2)}, one=np.array(1, F))
+    assert [value.name for value in small.ir.graph.outputs] == ["y", "z", "w"]
+
+
+def test_nodes_that_stand_for_one_that_stays_have_a_name_of_their_own() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] h) { [h] h = HardSigmoid<alpha=0.16666667>(x) y = Mul(x, h) }"
+    small = check(text, ["HardSigmoid", "HardSwish"], {"x": floats(2)})
+    assert len({node.name for node in small.ir.graph}) == 2
+
+
+def test_a_loop_without_a_condition_stays_one() -> None:
+    text = """g (int64 n, float[2] x) => (float[k, 2] y) { i = Identity(x) y = Loop(n, "")
+      <body = b (int64 step, bool go) => (bool on, float[2] s) <float[2] left = {1., 2.}> {
+        on = Identity(go) s = Exp(i) }> }"""
+    small = check(text, ["Loop"], {"n": np.array(2), "x": floats(2)})
+    body = next(iter(small.ir.graph)).attributes["body"].as_graph()
+    assert not body.initializers  # nothing reads it
+
+
+def test_parts_of_a_shape_that_are_not_all_known() -> None:
+    text = """g (float[n, 4] x) => (float[n, 4] y, int64[1] a, int64[1] c) {
+      s = Shape(x) a, b = Split(s) c = Neg(b) y = Neg(x) }"""
+    check(text, ["Shape", "Split", "Neg", "Neg"], {"x": floats(2, 4)}, 13)
 
 
 def test_a_constant_that_is_given_out() -> None:
@@ -260,3 +298,30 @@ def test_functions_and_annotations_survive() -> None:
     assert ops(small) == ["Exp", "Neg", "twice"]
     one, two = run(small, {"x": np.zeros(2, F)})
     assert one.tolist() == [-1, -1] and two.tolist() == [2, 2]
+
+
+def test_nodes_that_read_equal_constants_become_one() -> None:
+    """But for weights, whose names stay."""
+    text = """g (float[2, 1] x) => (float[2, 3] y, float[2, 3] z) {
+      a = Expand(x, s) b = Expand(x, t) c = Exp(a) d = Exp(b) e = Add(c, v) f = Add(d, w) y = Neg(e) z = Abs(f) }"""
+    weights = {"v": np.ones(3, F), "w": np.ones(3, F), **sizes(s=[2, 3], t=[2, 3])}
+    small = check(text, ["Expand", "Exp", "Add", "Add", "Neg", "Abs"], {"x": floats(2, 1)}, **weights)
+    assert {"v", "w"} <= set(small.ir.graph.initializers)
+
+
+@pytest.mark.parametrize("others", [[], ["scale"]])
+def test_weights_that_old_exporters_listed_as_inputs(others: list[str]) -> None:
+    """Where one of them is not listed, the others are meant to be open."""
+    text = (
+        "g (float[n, 2, 3, 3] x) => (float[n, 3, 3, 3] y) { c = Conv(x, w, b) y = BatchNormalization(c, s, t, m, v) }"
+    )
+    weights = {"w": floats(3, 2, 1, 1), **{name: np.abs(floats(3)) for name in "bstmv"}}
+    proto = model(text, 9, **weights, **dict.fromkeys(others, floats(1))).to_proto()
+    proto.graph.input.extend(helper.make_tensor_value_info(name, 1, array.shape) for name, array in weights.items())
+    listed, small = load(proto), smaller(load(proto)).model
+    x = floats(2, 2, 3, 3)
+    np.testing.assert_allclose(run(small, {"x": x})[0], run(listed, {"x": x})[0], rtol=1e-4, atol=1e-5)
+    assert (ops(small), len(small.ir.graph.inputs)) == (
+        (["Conv", "BatchNormalization"], 7) if others else (["Conv"], 1)
+    )
+    assert len(smaller(listed, ["inputs"]).model.ir.graph.inputs) == 7

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.bits.chosen import is_named
+from onward.bits.chosen import check_patterns, is_named
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.names import Names
@@ -44,6 +44,11 @@ class Product:
     weight: ir.Value
     is_transposed: bool
     """Whether the matrix is (columns of the result, rows that are summed)."""
+
+    @property
+    def result(self) -> str:
+        """The name of what it gives: nodes may have none."""
+        return self.node.outputs[0].name or ""
 
     def matrix(self) -> Floats:
         """(columns of the result, what is summed)."""
@@ -168,7 +173,7 @@ def packed(
 ) -> Packed:
     """`model` with the weights of its products in blocks of 4 bits, but of the nodes that `leave` names.
 
-    `rounded` has, by the name of a node, what makes blocks of its matrix; the nearest ones are taken else.
+    `rounded` has, by the result of a node, what makes blocks of its matrix; the nearest ones are taken else.
     """
     if size not in SIZES:
         raise OnwardError(f"blocks of {size} numbers: give one of {', '.join(map(str, SIZES))}")
@@ -179,11 +184,17 @@ def packed(
         )
     made = model.copy()
     infer(made.ir)
-    found = [one for one in products(made.ir) if not is_named(one.node, leave)]
-    if not found:
+    every = list(products(made.ir))
+    check_patterns(leave, [one.node for one in every])
+    found = [one for one in every if not is_named(one.node, leave)]
+    if not every:
         raise UnsupportedError(f"no product of this model has a constant matrix of {LEAST:,} numbers or more")
+    if not found:
+        raise UnsupportedError("all products of this model stay in floats, as asked: nothing would be in 4 bits")
     writer = _Writer(made.ir, size, form)
-    layers = [writer.write(one, (rounded or {}).get(one.node.name or "", in_blocks)) for one in found]
+    layers = [writer.write(one, (rounded or {}).get(one.result, in_blocks)) for one in found]
+    weights = {one.weight for one in found}
+    made.ir.graph.inputs[:] = [value for value in made.ir.graph.inputs if value not in weights]
     remove_unused(made.ir)
     return Packed(replace(made, path=None), tuple(layers))
 

@@ -24,16 +24,16 @@ LARGEST = 2**28
 
 
 def calibrated(model: Model, samples: Sequence[Inputs]) -> dict[str, Callable[[Floats, int], Blocks]]:
-    """By the name of a product, what makes blocks of its matrix that suit the samples."""
+    """By the result of a product, what makes blocks of its matrix that suit the samples."""
     return {name: partial(corrected, moment=moment) for name, moment in moments(model, samples).items()}
 
 
 def moments(model: Model, samples: Sequence[Inputs]) -> dict[str, Moments]:
-    """By the name of a product, from running the model on samples. Products inside of bodies are left out."""
+    """By the result of a product, from running the model on samples. Products inside of bodies are left out."""
     source = model.copy().ir
     infer(source)
     inside = set(source.graph)
-    wanted = [one for one in products(source) if one.node in inside and one.node.name]
+    wanted = [one for one in products(source) if one.node in inside]
     found: dict[str, Moments] = {}
     while wanted:
         part: list[Product] = []
@@ -59,10 +59,10 @@ def _measured(model: Model, source: ir.Model, part: Sequence[Product], samples: 
     clone = source.clone()
     names, twins = Names(clone), dict(zip(source.graph, clone.graph, strict=True))
     clone.graph.outputs.clear()
-    read = {one.node.name or "": twins[one.node].inputs[0] for one in part}
+    read = {one.result: twins[one.node].inputs[0] for one in part}
     made: dict[ir.Value, str] = {}
     for one in part:
-        value = read[one.node.name or ""]
+        value = read[one.result]
         assert value is not None
         if value not in made:
             made[value] = _square(clone, names, value, _summed(one))

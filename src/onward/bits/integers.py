@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.bits.chosen import is_named
+from onward.bits.chosen import check_patterns, is_named
 from onward.bits.observed import FOLLOW, LAYERS, Observed, is_layer, pieces, with_outputs
 from onward.bits.quantizer import Quantizer
 from onward.bits.ranges import Choice
@@ -73,6 +73,7 @@ def quantized(
         raise OnwardError("8 bits need data to calibrate on: give some")
     source = _plain(model)
     layers = {node.name or "": node for node in source.ir.graph if is_layer(node)}
+    check_patterns(keep, layers.values())
     always = [name for name, node in layers.items() if is_named(node, keep)]
     if not set(layers) - set(always):
         raise UnsupportedError(f"no layer of this model ({', '.join(LAYERS)}) can be in 8 bits")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import onnx
 import onnx_ir as ir
 
-from onward.bits.chosen import is_named
+from onward.bits.chosen import check_patterns, is_named
 from onward.bits.probe import AS_IT_STANDS, losses, rounding
 from onward.bits.search import ranked_by
 from onward.errors import OnwardError, UnsupportedError
@@ -100,7 +100,7 @@ def narrowed(
     found = list(candidates(source.ir, half))
     if not found:
         raise UnsupportedError(f"no node of this model computes in 32 bits and can do so in {to}: nothing would change")
-    _check_patterns(keep, found)
+    check_patterns(keep, [one.node for one in found])
     kept = {id(one.node): _kept(one.node, "as asked") for one in found if is_named(one.node, keep)}
     told("measuring each node in 16 bits")
     lost = losses(source, [one for one in found if id(one.node) not in kept], half, samples[:SETS])
@@ -297,9 +297,3 @@ def _share(loss: float) -> str:
 
 def _kept(node: ir.Node, why: str) -> Kept:
     return Kept(node.name or (node.outputs[0].name if node.outputs else "") or "a node", node.op_type, why)
-
-
-def _check_patterns(patterns: Sequence[str], found: Sequence[Candidate]) -> None:
-    for one in patterns:
-        if not any(is_named(candidate.node, [one]) for candidate in found):
-            raise OnwardError(f"no node that could compute in 16 bits is called {one!r}, nor is that the op of one")

@@ -32,12 +32,15 @@ def losses(model: Model, found: Sequence[Candidate], half: ir.DataType, samples:
         probe = _Probe(model, half)
         for number, one in enumerate(part):
             probe.twin(number, one)
+            lost[id(one.node)] = 0.0
+        if not probe.model.graph.outputs:  # none of these gives floats
+            continue
         run = prepare(AS_IT_STANDS, replace(model, ir=probe.model, path=None, training_info=[]))
         for inputs in samples:
             measured = run(inputs)
             for number, one in enumerate(part):
                 found_now = max((_ratio(*pair) for pair in probe.pairs(number, measured)), default=0.0)
-                lost[id(one.node)] = max(lost.get(id(one.node), 0.0), found_now)
+                lost[id(one.node)] = max(lost[id(one.node)], found_now)
     return lost
 
 
@@ -65,8 +68,8 @@ def rounding(model: Model, half: ir.DataType, found: Sequence[Candidate]) -> Mod
             value = node.outputs[0]
             held = ir.Node("", "Identity", [value], name=names.node(f"{value.name}_held"))
             held.outputs[0].name, held.outputs[0].type = names.value(f"{value.name}_held"), value.type
-            value.replace_all_uses_with(held.outputs[0])
-            held.replace_input_with(0, value)
+            for use in [use for use in value.uses() if use.node is not held]:
+                use.node.replace_input_with(use.idx, held.outputs[0])
             clone.graph.insert_after(node, held)
     return replace(model, ir=clone, path=None)
 

@@ -75,7 +75,7 @@ def fewest_left(ranked: Sequence[str], made: Callable[[Sequence[str]], float], m
     while (loss := made(ranked[:high])) > most:
         if high >= len(ranked):
             raise VerificationError(
-                f"even with all but nothing in fewer bits {100 * loss:.3g} % are lost, and {100 * most:.3g} % allowed"
+                f"even with all of its layers in floats {100 * loss:.3g} % are lost, and {100 * most:.3g} % allowed"
             )
         low, high = high, min(2 * high, len(ranked))
     best = loss

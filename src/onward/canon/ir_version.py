@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import onnx
 import onnx_ir as ir
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.walk import all_graphs
-from onward.hub.tensors import Store
-from onward.hub.write import SPARE_INFOS, Writer
+from onward.hub.write import SPARE_INFOS
 from onward.model import Model
 
 OLDEST = 3
@@ -41,7 +41,7 @@ def at_ir_version(model: Model, wanted: int | None) -> list[str]:
     if wanted < _INITIALIZERS:
         graph = model.ir.graph
         graph.inputs.extend(value for value in graph.initializers.values() if not value.is_graph_input())
-    needed = written_version(model)
+    needed = replace(model, ir_version=0).outline().ir_version
     if needed > wanted:
         raise UnsupportedError(
             f"IR version {wanted} cannot hold the model, which needs {needed}: its opset is {model.opset.get('')};"
@@ -50,13 +50,6 @@ def at_ir_version(model: Model, wanted: int | None) -> list[str]:
     model.ir_version = wanted
     model.ir.ir_version = wanted
     return dropped
-
-
-def written_version(model: Model) -> int:
-    """The lowest IR version that can say all of a model."""
-    held: Store = lambda tensor, proto: True  # noqa: E731
-    version = Writer(held).model(model.ir).ir_version
-    return max(version, 7) if model.training_info else int(version)
 
 
 def _of_opset(model: ir.Model) -> int:
@@ -73,6 +66,13 @@ def _owners(model: ir.Model) -> Iterator[ir.Graph | ir.Node | ir.Value]:
             for node in graph:
                 yield node
                 yield from node.outputs
+
+
+def keep_weights(model: Model, before: int) -> None:
+    """Weights that had to be inputs in IR version `before` are no inputs where a caller could replace these."""
+    if 0 < before < _INITIALIZERS <= model.outline().ir_version:
+        graph = model.ir.graph
+        graph.inputs[:] = [value for value in graph.inputs if not value.is_initializer()]
 
 
 def _has_metadata(model: ir.Model) -> bool:

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from onward.canon.called import callers_first, type_inputs
 from onward.canon.downgrade import Mover, RefusedError, is_moved
 from onward.canon.inline import inline
-from onward.canon.ir_version import at_ir_version
+from onward.canon.ir_version import at_ir_version, keep_weights
 from onward.canon.training import moved_training, names_in
 from onward.canon.upgrade import ML
 from onward.errors import OnwardError, UnsupportedError
@@ -57,6 +57,7 @@ def at_opset(model: Model, opset: int | None, ir_version: int | None = None) -> 
     infos = moved_training(model, wanted, graph) if opset and present != opset else model.training_info
     made = replace(model, ir=graph, training_info=list(infos), path=None, ir_version=0 if opset else model.ir_version)
     dropped = at_ir_version(made, ir_version)
+    keep_weights(made, model.ir_version)
     return Moved(made, changed, tuple(dropped))
 
 

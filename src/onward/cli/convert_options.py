@@ -131,8 +131,8 @@ def _add_onnx(onnx: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="PASS",
-        help="leave a pass of --simplify out (repeatable): initializers, shapes, neutral, constants, branches, moves,"
-        " weights, scalings, pads, recurrence, idioms, attention, equal",
+        help="leave a pass of --simplify out (repeatable): inputs, initializers, shapes, neutral, constants, branches,"
+        " moves, weights, scalings, pads, recurrence, idioms, attention, equal",
     )
     onnx.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"
@@ -158,7 +158,8 @@ def _add_bits(bits: argparse._ArgumentGroup) -> None:
         metavar="NAMES",
         type=lambda text: [name for name in text.split(",") if name],
         default=[],
-        help="leave nodes of an onnx file in 32 bits: names, patterns or ops, such as 'head.*,Softmax'",
+        help="leave nodes of an onnx file in 32 bits: names of them, of their weights or results, patterns of these, or"
+        " ops, such as 'head.*,Softmax'",
     )
     bits.add_argument(
         "--max-loss",

@@ -176,7 +176,8 @@ def _blocks(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
 def _verdict(bits: str, loss: float, what: str, most: float | None, sets: int) -> Verdict:
     from onward.verification.check import Verdict
 
-    words = f"{100 * loss:.2g} % of {what} lost by {bits}, over {_count(sets, 'set')} of inputs"
+    lost = f"{100 * loss:.2g} % of accuracy is lost" if what == "accuracy" else f"{what} are off by {100 * loss:.2g} %"
+    words = f"{lost} by {bits}, over {_count(sets, 'set')} of inputs"
     if most is None:
         return Verdict("not the same", f"{words}; check what it means for your data")
     if loss > most:

@@ -170,10 +170,10 @@ def convert(
     filled, and how many there are is given after the outputs.
     `fallback` ("onnxruntime", to PyTorch): what PyTorch has no rule for stays ONNX inside the module, and trains.
 
-    Of an ONNX file in fewer bits: `float16` or `bfloat16`, or `quantize` ("int8", or "int4": weights in blocks); names,
-    patterns or ops of nodes to `keep_float`; data to `calibrate` by, the `labels` of its rows, and `max_loss`, the most
-    that may be lost of accuracy or of the outputs; the `block_size` of int4, and whether to write `standard_blocks`,
-    which ONNX itself has.
+    Of an ONNX file in fewer bits: `float16` or `bfloat16`, or `quantize` ("int8", or "int4": weights in blocks);
+    `keep_float`, what stays: names or patterns of nodes, their weights and results, or ops; data to `calibrate` by, the
+    `labels` of its rows, and `max_loss`, the most that may be lost of accuracy or of the outputs; the
+    `block_size` of int4, and whether to write `standard_blocks`, which ONNX itself has.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
     compare on, as `onward.verify` takes them, `atol` and `rtol` replace the tolerance that follows the model's noise,

@@ -61,7 +61,9 @@ def at_wanted(original: Original, request: Request) -> Original:
         return original
     before = original.model
     moved = at_opset(before, None if original.kind != "ONNX" else request.opset, request.ir_version)
-    changed = (f"opset {_opset(moved.model)}, IR version {_ir_version(moved.model)}: {moved.changed} nodes changed",)
+    changed = (
+        f"opset {_opset(moved.model)}, IR version {moved.model.outline().ir_version}: {moved.changed} nodes changed",
+    )
     dropped = tuple(f"left out: {phrase}" for phrase in moved.dropped)
     made = replace(original, model=moved.model, remarks=(*original.remarks, *changed, *dropped))
     if original.kind == "ONNX" and request.verify and original.run is None:
@@ -71,12 +73,6 @@ def at_wanted(original: Original, request: Request) -> Original:
 
 def _opset(model: Model) -> str:
     return ", ".join(f"{domain}-{n}" if domain else str(n) for domain, n in sorted(model.opset.items()))
-
-
-def _ir_version(model: Model) -> int:
-    from onward.canon.ir_version import written_version
-
-    return max(model.ir_version, written_version(model))
 
 
 def runs(model: Model, runner: str | None) -> Run:

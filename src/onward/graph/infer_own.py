@@ -73,10 +73,22 @@ def _group_query_attention(node: ir.Node, given: list[Kind]) -> list[Kind]:
     ]
 
 
+def _slice(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    """In opset 10, ONNX's function gives a part of a dimension the name of the whole."""
+    x = kind_of(node.inputs[0]).dims
+    if node.version != 10 or x is None or given[0].dims is None or len(x) != len(given[0].dims):
+        return given
+    axes = ir.convenience.get_const_tensor(node.inputs[3]) if len(node.inputs) > 3 and node.inputs[3] else None
+    cut = range(len(x)) if axes is None else [int(axis) % (len(x) or 1) for axis in axes.numpy().reshape(-1)]
+    dims = tuple(None if i in cut and not isinstance(x[i], int) else dim for i, dim in enumerate(given[0].dims))
+    return [Kind(given[0].type, dims)]
+
+
 CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
     "Attention": _attention,
     "LayerNormalization": _layer_norm,
     "GroupNormalization": _like_input,
+    "Slice": _slice,
 }
 """By standard op: what to make of the kinds that its schema gives, unless all sizes are known and it gives them all."""
 

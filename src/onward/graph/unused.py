@@ -5,7 +5,10 @@ from __future__ import annotations
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
-from onward.graph.walk import all_graphs
+from onward.graph.walk import all_graphs, all_nodes
+
+LOOP_INPUTS = 2
+"""The count of steps and the condition of a Loop have a place each, be they given or not."""
 
 
 def remove_unused(model: ir.Model) -> None:
@@ -21,6 +24,18 @@ def remove_unused(model: ir.Model) -> None:
                 detach(body)
         graph.remove(node, safe=True)
     passes.RemoveUnusedNodesPass()(model)
+    for graph in all_graphs(model.graph):
+        _remove_unused_weights(graph)
+    for top in (model.graph, *(function.graph for function in model.functions.values())):
+        for node in all_nodes(top):
+            if node.op_type == "Loop" and len(node.inputs) < LOOP_INPUTS:  # the pass takes away what is left open
+                node.resize_inputs(LOOP_INPUTS)
+
+
+def _remove_unused_weights(graph: ir.Graph) -> None:
+    for name, value in list(graph.initializers.items()):
+        if not (value.uses() or value.is_graph_output() or value.is_graph_input()):
+            graph.initializers.pop(name)
 
 
 def detach(body: ir.Graph) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Container
 import onnx_ir as ir
 
 from onward.graph.names import Names
+from onward.hub.write import OUTPUT_INFOS
 
 
 def narrow_ends(model: ir.Model, half: ir.DataType, among: Container[str] | None = None) -> None:
@@ -25,6 +26,7 @@ def narrow_ends(model: ir.Model, half: ir.DataType, among: Container[str] | None
     for place, value in enumerate(model.graph.outputs):
         if is_wide(value) and not value.is_graph_input():
             model.graph.outputs[place] = _give(model, value, half, names)
+            model.graph.meta.get(OUTPUT_INFOS, {}).pop(place, None)  # it says 32 bits
 
 
 def _take(model: ir.Model, value: ir.Value, half: ir.DataType, names: Names) -> None:

@@ -41,7 +41,10 @@ def _replace(node: ir.Node, created: list[ir.Node], replaced: list[tuple[ir.Valu
             new.metadata_props.setdefault(key, text)
     graph.insert_before(node, created)
     for old, new_value in replaced:
+        is_output = old.is_graph_output()
         old.replace_all_uses_with(new_value, replace_graph_outputs=True)
+        if is_output:
+            old.name, new_value.name = None, old.name
     graph.remove(node, safe=True)
     return created
 

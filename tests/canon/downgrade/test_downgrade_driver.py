@@ -282,3 +282,26 @@ def test_metadata_of_nodes_is_left_out_where_there_is_no_place_for_it() -> None:
     assert done.model.to_proto().ir_version == 7 and "metadata of nodes" in done.dropped[0]
     kept = at_opset(load(new), 13, 10)
     assert kept.model.to_proto().graph.node[0].metadata_props and not kept.dropped
+
+
+def test_constants_of_a_function_are_no_weights_of_it() -> None:
+    """Before 9, a Constant holds floats alone, and functions have no initializers."""
+    new = model("""<ir_version: 8, opset_import: ["" : 15, "own" : 1]>
+      g (int64[3] x) => (int64[3] y) { y = own.more (x) }
+      <opset_import: ["" : 15], domain: "own"> more (a) => (b) { one = Constant <value_ints = [1]> () b = Add (a, one) }
+    """)
+    x = np.arange(3)
+    same(ran(moved(new, 8), {"x": x})[0], x + 1, 0)
+
+
+def test_a_loop_without_a_condition() -> None:
+    new = model("""<ir_version: 8, opset_import: ["" : 21]>
+      g (int64 n) => (int64[k] y) { y = Loop (n, "") <body = b (int64 i, bool on) => (bool go, int64 s) {
+        go = Identity (on) s = Add (i, i) }> }""")
+    same(ran(moved(new, 13), {"n": np.array(3)})[0], np.array([0, 2, 4]), 0)
+
+
+def test_bodies_of_ops_are_written_in_types_of_their_time() -> None:
+    new = model("""<ir_version: 8, opset_import: ["" : 20]> g (int16 x) => (int16[n] y) <int16 o = {1}, int16 z = {0}> {
+      y = Range (z, x, o) }""")
+    same(ran(moved(new, 10), {"x": np.array(3, np.int16)})[0], np.arange(3, dtype=np.int16), 0)

@@ -11,6 +11,7 @@ BOUNDS = [
     New("Clip", 13, 10, [X, np.float32(-0.5), np.float32(0.5)], fixed=[1, 2]),
     New("Clip", 13, 10, [X, None, np.float32(0.5)], fixed=[2]),
     New("Clip", 13, 10, [X, np.float32(-0.5), np.float32(0.5)]),
+    New("Clip", 13, 10, [X, np.float32(0.5), np.float32(-0.5)], fixed=[1, 2]),
     New("Clip", 13, 11, [ints(1, 5, 9, dtype=np.int32), np.int32(2), np.int32(8)]),
     New("Max", 13, 11, [ints(1, 2**60 + 1), ints(2**60, 5), ints(3, 3)]),
     New("Min", 13, 11, [ints(1, 2**60 + 1), ints(2**60, 5)]),

@@ -34,7 +34,7 @@ GATHERED = [
     New("Gather", 13, 10, [X, ints(0, -1, 2, dtype=np.int32)], {"axis": 0}, open=True),
     New("Gather", 13, 10, [X, ints(0, 1)], fixed=[1]),
     New("OneHot", 11, 10, [ints(0, -1, 2), ints(3), np.float32([0, 5])], fixed=[0, 1]),
-    New("OneHot", 11, 10, [ints(0, 2), ints(3), np.float32([0, 5])], refused="its indices is computed"),
+    New("OneHot", 11, 10, [ints(0, 2), ints(3), np.float32([0, 5])], refused="its indices cannot be known"),
     New("OneHot", 9, 8, [ints(0, 1, 2), ints(3), np.float32([0, 5])], fixed=[1, 2]),
 ]
 
@@ -54,6 +54,7 @@ QUANTIZED = [
     New("DequantizeLinear", 13, 12, [CODES, abs(floats(6)), np.arange(6, dtype=np.uint8)], {"axis": -2}, rtol=1e-5),
     New("DequantizeLinear", 13, 10, [CODES, np.float32(0.3)], rtol=1e-5),
     New("DequantizeLinear", 21, 20, [CODES, abs(floats(2, 2, 3))], {"axis": 1, "block_size": 3}, rtol=1e-5),
+    New("DequantizeLinear", 21, 20, [CODES, abs(floats(2, 2, 3))], {"axis": 1, "block_size": 4}, rtol=1e-5),
     New(
         *("DequantizeLinear", 21, 13, [CODES, abs(floats(2, 3, 3)), np.full((2, 3, 3), 7, np.uint8)]),
         {"axis": 1, "block_size": 2},

@@ -35,6 +35,7 @@ NOTHING = [
     New("ReduceMax", 20, 13, [X > 1, ints(1)], fixed=[1]),
     New("ReduceMin", 20, 13, [X > 1, ints(1)]),
     New("ReduceMax", 20, 13, [np.zeros((2, 0, 3), bool), ints(1)], fixed=[1]),
+    New("ReduceSum", 18, 12, [np.zeros((2, 0, 3), np.float32), ints(0)], {"keepdims": 0}, open=True),
     New("ReduceMin", 20, 13, [np.zeros((2, 0, 3), bool), ints(1)]),
 ]
 

@@ -13,7 +13,7 @@ from onnx.defs import OpSchema
 import onward.canon.upgrade  # noqa: F401  (which registers the upgrades)
 from onward.canon.defaults import fill_nodes
 from onward.canon.downgrade.bodies import Bodies
-from onward.canon.downgrade.fit import fit, say_defaults
+from onward.canon.downgrade.fit import fit, fit_types, say_defaults
 from onward.canon.downgrade.fold import folded
 from onward.canon.downgrade.registry import ENTRIES, Entry, Older, RefusedError, Unsayable
 from onward.canon.downgrade.schemas import schema_at, versions_of
@@ -165,9 +165,17 @@ class Mover:
         """The body of an op in its place, if there is one in other ops."""
         fill_nodes([node], {})
         created = self._bodies.expand(node)
-        for new in created or ():
+        if created is None:
+            return None
+        every = []
+        for new in created:
             self._inference.node(new)
-        return created
+            schema = schema_at(new.domain, new.op_type, new.version or 0)
+            if schema is not None:  # some bodies have no words of their time for all types of their op
+                fit_types(new, schema, self._op.at(new))
+                every += self._op.created
+            every.append(new)
+        return every
 
     def _next(self, node: ir.Node) -> list[ir.Node]:
         """What a rewrite left and made, and the nodes of the graphs inside the latter."""

@@ -44,7 +44,7 @@ def float_constant(node: ir.Node, op: Older) -> None:
     tensor, y, graph = node.attributes["value"].value, node.outputs[0], node.graph
     if tensor.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16):
         return
-    if not isinstance(graph, ir.Graph):
+    if not isinstance(graph, ir.Graph) or graph in op.functions:
         refuse("it is no float, in a function")
     name = op.names.value(y.name or "constant")
     held = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=tensor.shape, const_value=tensor)

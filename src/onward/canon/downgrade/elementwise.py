@@ -16,11 +16,11 @@ def clip_bounds(node: ir.Node, op: Older) -> None:
     x, low, high = needed(node, 0), input_of(node, 1), input_of(node, 2)
     is_float = op.typed(x).is_floating_point()
     known = [None if v is None else op.read(v) for v in (low, high)]
-    if is_float and all(v is None or k is not None for v, k in zip((low, high), known, strict=True)):
+    bounds = [None if k is None else float(k.reshape(-1)[0]) for k in known]
+    is_known = all(v is None or b is not None for v, b in zip((low, high), bounds, strict=True))
+    if is_float and is_known and (bounds[0] is None or bounds[1] is None or bounds[0] <= bounds[1]):
         set_inputs(node, [x])
-        for name, bound in zip(("min", "max"), known, strict=True):
-            if bound is not None:
-                put(node, **{name: float(bound.reshape(-1)[0])})
+        put(node, **{name: bound for name, bound in zip(("min", "max"), bounds, strict=True) if bound is not None})
         return
     for end, kind in ((low, "Max"), (high, "Min")):
         x = x if end is None else op(kind, x, end)

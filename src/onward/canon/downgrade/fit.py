@@ -80,7 +80,7 @@ def fit(node: ir.Node, start: int, schema: OpSchema, op: Older) -> None:
     _attributes(node, start, schema)
     _inputs(node, schema)
     _outputs(node, schema)
-    _types(node, schema, op)
+    fit_types(node, schema, op)
 
 
 def say_defaults(node: ir.Node, start: int, schema: OpSchema) -> None:
@@ -130,14 +130,17 @@ def _shown(attribute: ir.Attr) -> str:
 
 def _inputs(node: ir.Node, schema: OpSchema) -> None:
     values = trim(list(node.inputs))
-    if len(values) < schema.min_input:
+    given = schema.inputs[len(values) : schema.min_input]
+    if len(values) < schema.min_input and any(
+        formal.option != Option.Optional for formal in given or [schema.inputs[-1]]
+    ):
         raise Unsayable(f"it needs at least {schema.min_input} inputs there")
     if len(values) > schema.max_input:
         raise Unsayable(f"it has {len(values)} inputs, of {schema.max_input} at most there")
     for formal, value in zip(schema.inputs, values, strict=False):
         if formal.option == Option.Single and value is None:
             raise Unsayable(f"input '{formal.name}' has to be given there")
-    if len(values) < len(node.inputs):
+    if len(values) < len(node.inputs) or len(node.inputs) < schema.min_input:
         node.resize_inputs(max(len(values), schema.min_input))
 
 
@@ -167,7 +170,7 @@ def _paired(formals: list[OpSchema.FormalParameter], count: int) -> Iterator[OpS
             yield formal or last
 
 
-def _types(node: ir.Node, schema: OpSchema, op: Older) -> None:
+def fit_types(node: ir.Node, schema: OpSchema, op: Older) -> None:
     """Cast around where an element type is not allowed: to one that holds all its numbers, and back."""
     constraints = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
     sides = list(zip(node.inputs, _paired(schema.inputs, len(node.inputs)), strict=False))
@@ -189,7 +192,7 @@ def _types(node: ir.Node, schema: OpSchema, op: Older) -> None:
         if value is not None and formal.type_str in wanted:
             node.replace_input_with(index, op("Cast", value, to=wanted[formal.type_str]))
     for value, formal in results:
-        if formal.type_str in wanted and is_used(value):
+        if formal.type_str in wanted and value.name:
             op.follow(value, "Cast", to=op.typed(value))
             value.type = ir.TensorType(wanted[formal.type_str])
 

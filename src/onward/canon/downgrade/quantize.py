@@ -5,7 +5,7 @@ import onnx_ir as ir
 
 from onward.canon.downgrade.registry import Older, downgrade, refuse
 from onward.canon.downgrade.shape import counted
-from onward.graph.rewriter import dims, input_of, needed, rank, set_inputs, take
+from onward.graph.rewriter import dims, input_of, needed, set_inputs, take
 
 T = ir.DataType
 _BYTES = {T.INT4: T.INT8, T.UINT4: T.UINT8, T.INT2: T.INT8, T.UINT2: T.UINT8}
@@ -20,13 +20,12 @@ def dequantize_blocks(node: ir.Node, op: Older) -> None:
     if op.target >= 21 and x.dtype in (T.INT4, T.UINT4):
         return
     wide = [_in_bytes(v, op) for v in (x, zero) if v is not None]
-    if not take(node, "block_size", 0):
+    block = take(node, "block_size", 0)
+    if not block:
         set_inputs(node, [wide[0], scale, *wide[1:]])
         return
     axis = counted(node.attributes.get_int("axis", 1), x, op)
     size = op.sizes(x)
-    steps = op.sizes(scale, "its scale")
-    block = -(-size[axis] // steps[axis])
     real = [op("Cast", v, to=T.FLOAT) for v in wide]
     parts = [_repeated(v, axis, block, size, op) for v in (op("Cast", scale, to=T.FLOAT), *real[1:])]
     y = real[0] if len(parts) == 1 else op("Sub", real[0], parts[1])
@@ -75,15 +74,21 @@ def dequantize_halves(node: ir.Node, op: Older) -> None:
     op.replace(op("Cast", y, to=op.typed(scale)))
 
 
+def _along_axis(node: ir.Node, op: Older) -> ir.Value | None:
+    """The shape in which scales stand along their axis; None where there is one for all."""
+    x, axis = needed(node, 0), take(node, "axis", 1)
+    if dims(needed(node, 1)) in ([], [1]):
+        return None
+    return op.ints([-1, *[1] * (op.ranked(x) - 1 - counted(axis, x, op))])
+
+
 @downgrade("DequantizeLinear", since=13)
 def dequantize_tensor(node: ir.Node, op: Older) -> None:
     """There was one scale for the tensor."""
     x, scale, zero = needed(node, 0), needed(node, 1), input_of(node, 2)
-    axis = take(node, "axis", 1)
-    if dims(scale) in ([], [1]):
+    shape = _along_axis(node, op)
+    if shape is None:
         return
-    axis, size = counted(axis, x, op), op.ranked(x)
-    shape = op.ints([-1, *[1] * (size - 1 - axis)])
     y = op("Cast", x, to=T.FLOAT)
     if zero is not None:
         y = op("Sub", y, op("Reshape", op("Cast", zero, to=T.FLOAT), shape))
@@ -122,13 +127,9 @@ def quantize_halves(node: ir.Node, op: Older) -> None:
 def quantize_tensor(node: ir.Node, op: Older) -> None:
     """There was one scale for the tensor."""
     x, scale, zero = needed(node, 0), needed(node, 1), input_of(node, 2)
-    axis = take(node, "axis", 1)
-    if dims(scale) in ([], [1]):
+    shape = _along_axis(node, op)
+    if shape is None:
         return
-    if rank(scale) is None:
-        refuse("the rank of its scale is not known")
-    axis, size = counted(axis, x, op), op.ranked(x)
-    shape = op.ints([-1, *[1] * (size - 1 - axis)])
     dtype = T.UINT8 if zero is None else op.typed(zero)
     ends = np.iinfo(dtype.numpy())
     real = x if x.dtype == T.FLOAT else op("Cast", x, to=T.FLOAT)

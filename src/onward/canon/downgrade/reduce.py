@@ -78,7 +78,7 @@ def over_axes_of_a_run(node: ir.Node, x: ir.Value, axes: ir.Value, noop: bool, o
     for kind in after:
         x = op(kind, x)
     if not take(node, "keepdims", 1):
-        x = op("Reshape", x, op("Compress", op("Shape", x), op("Not", chosen), axis=0))
+        x = op("Reshape", x, op("Compress", op("Shape", x), op("Not", chosen), axis=0), allowzero=1)
     return x
 
 

@@ -42,6 +42,8 @@ class Older(Rewriter):
     def __init__(self, model: ir.Model, inference: Inference) -> None:
         super().__init__(model)
         self._inference = inference
+        self.functions = {function.graph for function in model.functions.values()}
+        """The graphs that can hold no weights."""
 
     def _new(
         self, count: int, op_type: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any]
@@ -67,7 +69,7 @@ class Older(Rewriter):
         """The elements of an input that older versions have as an attribute."""
         found = self.read(value)
         if found is None:
-            refuse(f"{what} is computed when the model runs")
+            refuse(f"{what} cannot be known before the model runs")
         return found
 
     def typed(self, value: ir.Value, what: str = "an input") -> ir.DataType:

@@ -21,7 +21,7 @@ def squeeze_axes(node: ir.Node, op: Older) -> None:
         return
     known = op.read(axes)
     if known is None:
-        op.replace(op("Reshape", x, _without(x, axes, op)))
+        op.replace(op("Reshape", x, _without(x, axes, op), allowzero=1))
         return
     set_inputs(node, [x])
     put(node, axes=[int(a) for a in known.reshape(-1)])

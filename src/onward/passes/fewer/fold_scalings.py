@@ -16,6 +16,8 @@ Array = npt.NDArray[Any]
 LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 EXACT = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
 """Types whose rounding is small against that of a layer."""
+AT_ONCE = 2**22
+"""Numbers that are scaled at once: in doubles, a weight may be larger than the memory there is."""
 BYTES = 64
 """What a new bias may take: about as much as the node that goes."""
 
@@ -175,13 +177,21 @@ def _scaled(layer: ir.Node, weight: Array, scale: Array) -> Array | None:
         case _:
             factor = scale.reshape((-1, 1) if _transposed(layer) else (1, -1))
     factor = factor.reshape(*factor.shape, *[1] * (weight.ndim - factor.ndim))
-    kind = np.finfo(weight.dtype)
+    made = np.empty(weight.shape, weight.dtype)
+    before, after = np.zeros(factor.shape), np.zeros(factor.shape)
+    axes = tuple(axis for axis, size in enumerate(factor.shape) if size == 1)
+    rows = max(1, AT_ONCE * len(weight) // weight.size)
     with np.errstate(all="ignore"):
-        made = (weight.astype(np.float64) * factor).astype(weight.dtype)
-        axes = tuple(axis for axis, size in enumerate(factor.shape) if size == 1)
-        before, after = (np.abs(numbers).max(axis=axes) / (kind.tiny / kind.eps) for numbers in (weight, made))
-    is_lost = (after < 1) & (before >= 1) & (np.abs(factor).max(axis=axes) > 0)
-    return None if is_lost.any() or not np.isfinite(made).all() else made
+        for first in range(0, len(weight), rows):
+            part = slice(first, first + rows)
+            its = part if len(factor) > 1 else slice(None)
+            made[part] = weight[part].astype(np.float64) * factor[its]
+            for largest, numbers in ((before, weight[part]), (after, made[part])):
+                largest[its] = np.maximum(largest[its], np.abs(numbers).max(axis=axes, keepdims=True))
+    kind = np.finfo(weight.dtype)
+    least = kind.tiny / kind.eps
+    is_lost = (after < least) & (before >= least) & (np.abs(factor) > 0)
+    return None if is_lost.any() or not np.isfinite(after).all() else made
 
 
 def _transposed(layer: ir.Node) -> bool:

@@ -6,11 +6,13 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.graph.replace import constant
+from onward.graph.trained import role
 from onward.graph.walk import all_graphs, inner_graphs
 from onward.spec.random import RANDOM
 
 SMALL = 64
-"""Elements of a tensor among the attributes up to which it is compared."""
+"""Elements up to which tensors are compared: those of attributes, and constants that are no weights."""
 APART = {*RANDOM, "Dropout", "QuantizeLinear", "DequantizeLinear"}
 """Ops that give something else each time, or may; and those that ONNX Runtime fuses with their one reader."""
 
@@ -46,13 +48,28 @@ def _key(node: ir.Node) -> Any:
         if attribute.is_ref():
             return None
         if attribute.type is ir.AttributeType.TENSOR:
-            if value.size > SMALL or value.dtype == ir.DataType.STRING:
+            value = _content(value)
+            if value is None:
                 return None
-            value = value.dtype, tuple(value.shape.numpy()), value.tobytes()
         elif isinstance(value, list | tuple):
             value = repr(tuple(value))  # as numbers, 0 and -0 would be equal
         elif not isinstance(value, int | float | str):
             return None
         attributes.append((name, attribute.type, repr(value) if isinstance(value, float) else value))
     outputs = tuple(bool(value.name) for value in node.outputs)
-    return node.domain, node.op_type, node.overload, tuple(node.inputs), outputs, tuple(attributes)
+    inputs = tuple(_known(value) or value for value in node.inputs)
+    return node.domain, node.op_type, node.overload, inputs, outputs, tuple(attributes)
+
+
+def _known(value: ir.Value | None) -> Any:
+    """What a constant holds, which others may hold as well; None of weights, whose names stay."""
+    tensor = constant(value)
+    if value is None or tensor is None or value.is_graph_input() or role(value) is not None:
+        return None
+    return _content(tensor)
+
+
+def _content(tensor: ir.TensorProtocol) -> Any:
+    if tensor.size > SMALL or tensor.dtype == ir.DataType.STRING:
+        return None
+    return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.graph.facts import Facts
-from onward.graph.infer import infer
+from onward.graph.infer import Inference, infer
 from onward.graph.names import Names
 from onward.graph.replace import constant, graphs, is_op
 from onward.spec.random import RANDOM
+
+Array = npt.NDArray[Any]
 
 
 def resolve_shapes(model: ir.Model) -> int:
@@ -25,19 +28,25 @@ def resolve_shapes(model: ir.Model) -> int:
             if node.op_type == "Constant" or node.op_type in RANDOM or node.domain not in ("", "ai.onnx"):
                 continue
             count += is_op(node, "Reshape") and _target(node, facts, names)
-            for value in node.outputs:
-                if not value.uses() or value.is_graph_output() or constant(value) is not None:
-                    continue
-                numbers = inference.numbers(value)
-                if numbers is None or value.dtype is None:
-                    continue
-                array = np.array(numbers.tolist(), value.dtype.numpy()).reshape(numbers.shape)
+            read = [value for value in node.outputs if value.uses()]
+            if any(value.is_graph_output() for value in node.outputs) or any(map(constant, read)):
+                continue
+            known = [_numbers(value, inference) for value in read]
+            for value, array in zip(read, known, strict=True) if all(a is not None for a in known) else ():
+                assert array is not None
                 value.replace_all_uses_with(_constant(graph, names.value(f"{value.name}_known"), array))
                 count += 1
     return count
 
 
-def _constant(graph: ir.Graph, name: str, array: np.ndarray[Any, Any]) -> ir.Value:
+def _numbers(value: ir.Value, inference: Inference) -> Array | None:
+    numbers = inference.numbers(value)
+    if numbers is None or value.dtype is None:
+        return None
+    return np.array(numbers.tolist(), value.dtype.numpy()).reshape(numbers.shape)
+
+
+def _constant(graph: ir.Graph, name: str, array: Array) -> ir.Value:
     tensor = ir.Tensor(array, name=name)
     made = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(array.shape), const_value=tensor)
     graph.register_initializer(made)
@@ -47,7 +56,7 @@ def _constant(graph: ir.Graph, name: str, array: np.ndarray[Any, Any]) -> ir.Val
 def _target(node: ir.Node, facts: Facts, names: Names) -> bool:
     """The shape that a Reshape is given, as a constant: sizes that are not known stand as 0, or as one -1."""
     x, shape = node.inputs[:2]
-    if x is None or shape is None or constant(shape) is not None or x.shape is None:
+    if x is None or shape is None or shape.producer() is None or constant(shape) is not None or x.shape is None:
         return False
     if shape.shape is None or len(shape.shape) != 1 or not isinstance(count := shape.shape[0], int):
         return False

@@ -12,11 +12,13 @@ from onward.advice.nearest import meant
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.constants import plain_constants
 from onward.graph.infer import infer
+from onward.graph.names import Names
 from onward.graph.origin import KEY as ORIGIN
 from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
 from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
+from onward.passes.fewer.close_inputs import close_inputs
 from onward.passes.fewer.drop_copies import drop_copies
 from onward.passes.fewer.fold_pads import fold_pads
 from onward.passes.fewer.fold_scalings import fold_scalings
@@ -43,6 +45,7 @@ def _neutral(model: ir.Model) -> int:
 
 
 PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
+    "inputs": ("weights that are all listed as inputs, as old exporters did, are weights alone", close_inputs),
     "initializers": ("Constant nodes become initializers of the same names", hold_constants),
     "shapes": ("numbers that follow from known shapes become constants", resolve_shapes),
     "neutral": ("nodes that change nothing go: Identity, x + 0, x · 1, casts to the same type, Dropout", _neutral),
@@ -68,8 +71,8 @@ PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
 }
 """By name: what a pass does, and the pass. They are applied in this order until nothing changes."""
 ROUNDS = 10
-BYTES = 64
-"""What a node takes in a file at least; constants that take more than the nodes they stand for are left unfolded."""
+GROWING = ("constants", "shapes")
+"""Passes that put constants in the place of nodes. They are left out where the file would grow."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +97,17 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     made = model.copy()
     graph = made.ir
     plain_constants(graph)
-    before = sum(1 for _ in all_nodes(graph.graph))
+    old = set(all_nodes(graph.graph))
     is_fixed = 0 < made.ir_version < OPEN
+    inputs = [value for value in graph.graph.inputs if not value.is_initializer()]
     if is_fixed:
-        given = [value for value in graph.graph.inputs if not value.is_initializer()]
-        graph.graph.inputs.clear()
-        graph.graph.inputs.extend(given)
+        graph.graph.inputs[:] = inputs
+    mark_weights(graph)
+    if "inputs" not in without:
+        close_inputs(graph)
     ends = {each: [(value.type, value.shape) for value in _ends(each)] for each in all_graphs(graph.graph)}
     described = {_place(value): (value.type, value.shape) for value in _made(graph)}
     held = [] if is_fixed else _hide_defaults(graph)
-    mark_weights(graph)
     chosen = [run for name, (_, run) in PASSES.items() if name not in without]
     for _ in range(ROUNDS):
         if "shapes" in without:
@@ -119,17 +123,37 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
             value.type, value.shape = declared
     if is_fixed:
         graph.graph.inputs.extend(graph.graph.initializers.values())
+        if made.outline().ir_version >= OPEN:  # which the opset demands
+            graph.graph.inputs[:] = inputs
     for value in _made(graph):
         if not value.is_graph_output():  # what was inferred takes room in the file, and may say less
             value.type, value.shape = described.get(_place(value), (None, None))
     for node in all_nodes(graph.graph):
         node.metadata_props.pop(ORIGIN, None)
+    _name_apart(graph, old)
     made.path = None
     made.validate()
     after = sum(1 for _ in all_nodes(graph.graph))
-    if made.nbytes > model.nbytes + BYTES * (before - after) and "constants" not in without:
-        return smaller(model, [*without, "constants"])
-    return Smaller(made, before, after)
+    left = next((name for name in GROWING if name not in without), None)
+    if left is not None and _size(made) > _size(model):
+        return smaller(model, [*without, left])
+    return Smaller(made, len(old), after)
+
+
+def _size(model: Model) -> int:
+    """About how many bytes its file has."""
+    return int(model.outline().ByteSize()) + model.nbytes
+
+
+def _name_apart(model: ir.Model, old: set[ir.Node]) -> None:
+    """Nodes that came in have names of their own: what they stand for may have stayed."""
+    names = Names(model)
+    for graph in all_graphs(model.graph):
+        taken = {node.name for node in graph if node in old}
+        for node in graph:
+            if node not in old and node.name:
+                node.name = names.node(node.name) if node.name in taken else node.name
+                taken.add(node.name)
 
 
 def _ends(graph: ir.Graph) -> list[ir.Value]:
