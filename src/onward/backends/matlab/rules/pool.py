@@ -23,7 +23,7 @@ def max_pool(e: Emitter, x: Expr, p: MaxPool) -> Any:
     rank_of(e, x)
     if e.used(1):
         return Unpack(ops.max_pool_indices(x, *window_of(p), p.storage_order))
-    return ops.max_pool(x, *_shown(p, window_of(p)))
+    return ops.max_pool(x, *window_of(p))
 
 
 def _shown(p: Pool, options: list[Any]) -> list[Any]:
