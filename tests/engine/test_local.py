@@ -72,3 +72,20 @@ def test_a_worker_is_begun_anew_after_so_many_jobs() -> None:
     done = Local(1).map(Work(process, begin, renewed=2), ["a", "b", "c", "d", "e"], Limits(60))
     pids = [answer.value for _, answer in done]
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]
+
+
+HELD: list[bytearray] = []
+
+
+def hold(megabytes: int) -> int:
+    """What is taken stays in the process, as runtimes keep what they have got."""
+    HELD.append(bytearray(b"1") * (megabytes << 20))
+    time.sleep(1.0)
+    return os.getpid()
+
+
+def test_memory_that_another_job_has_left_behind_is_not_counted() -> None:
+    done = dict(Local(1).map(Work(hold, print), [100, 310, 101, 700], Limits(60, 400 << 20)))
+    assert [job for job, answer in done.items() if answer.kind == "memory"] == [700]
+    assert done[100].value != done[310].value, "it was begun anew in a process of its own"
+    assert done[101].value != done[310].value

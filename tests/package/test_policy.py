@@ -267,12 +267,16 @@ def test_every_family_has_its_tests() -> None:
 
 
 GRADIENTS = SOURCE / "training/autodiff/vjp"
+MATLAB = SOURCE / "backends/matlab/rules"
 NO_FILE = {
     (GRADIENTS, "ml_classify"): "labels and scores of classifiers are not differentiated",
     (GRADIENTS, "ml_encode"): "tables of strings and integers are not differentiated",
     (GRADIENTS, "ml_trees"): "trees are constant between their thresholds",
     (GRADIENTS, "training"): "a Gradient is expanded before anything is differentiated again",
     (SOURCE / "spec", "ml_classify"): "what has rules in it has no parameters",
+    (MATLAB, "attention"): "attention is written in simpler ops",
+    (MATLAB, "image"): "images are not decoded",
+    (MATLAB, "loss"): "losses are written in simpler ops",
 }
 """Families that have no file in a folder where the others have one, and why."""
 

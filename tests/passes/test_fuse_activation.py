@@ -1,5 +1,7 @@
 """Activation functions and normalisations that exporters write out."""
 
+import re
+
 import numpy as np
 import pytest
 from harness import check, floats, source, text_model
@@ -45,6 +47,8 @@ ACTIVATIONS = [
     ("a = Add(x, three) b = Clip(a, zero, six) d = Div(b, six) y = Mul(x, d)", "F.hardswish(x)"),
     ("h = HardSigmoid<alpha=0.1666666667, beta=0.5>(x) y = Mul(x, h)", "F.hardswish(x)"),
     ("s = Softplus(x) t = Tanh(s) y = Mul(x, t)", "F.mish(x)"),
+    ("n = Neg(x) e = Exp(n) d = Add(one, e) y = Div(one, d)", "torch.sigmoid(x)"),
+    ("n = Neg(x) e = Exp(n) d = Add(e, one) y = Reciprocal(d)", "torch.sigmoid(x)"),
 ]
 LOOKALIKES = [
     "a = Mul(x, wrong) b = Erf(a) d = Add(b, one) e = Mul(x, d) y = Mul(e, half)",
@@ -55,6 +59,8 @@ LOOKALIKES = [
     "z = Neg(x) s = Sigmoid(z) y = Mul(x, s)",
     "a = Add(x, three) b = Clip(a, zero, three) d = Mul(x, b) y = Div(d, six)",
     "h = HardSigmoid(x) y = Mul(x, h)",
+    "n = Neg(x) e = Exp(n) d = Add(e, raised) y = Reciprocal(d)",
+    "n = Neg(x) e = Exp(n) d = Add(e, two) y = Reciprocal(d)",
     "a = Div(x, root) b = Erf(a) d = Add(b, raised) e = Mul(x, d) y = Mul(e, half)",
     "m = Mul(x, raised) s = Sigmoid(m) y = Mul(x, s)",
     "z = Div(x, zero) s = Sigmoid(z) y = Mul(x, s)",
@@ -74,6 +80,7 @@ def test_lookalikes_stay_what_they_are(body):
     model = text_model(activation(body))
     check(model, [X])
     assert not any(name in source(model) for name in ("gelu", "silu", "hardswish(", "mish"))
+    assert bool(re.search(r"\bsigmoid\(", source(model))) == (" Sigmoid(" in body)
 
 
 def normalisation(body: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ def find() -> str | None:
     """Where Chromium is, if it is installed."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
+
+
+class Left(RuntimeError):
+    """The page went away while it was asked."""
 
 
 class Browser:
@@ -63,8 +68,10 @@ class Browser:
         self.commands.write(json.dumps(message).encode() + b"\0")
         while (answer := self._receive()).get("id") != self.count:
             self._note(answer)
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']}")
+        if "navigated" in (error := answer.get("error", {}).get("message", "")):
+            raise Left(error)
+        if error:
+            raise RuntimeError(f"{method}: {error}")
         return answer["result"]
 
     def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
@@ -88,9 +95,20 @@ class Browser:
         """Let the page draw."""
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
 
+    def follow(self, selector: str) -> None:
+        """Click a link, which may leave the page before it answers."""
+        with suppress(Left):
+            self.run(f"document.querySelector({json.dumps(selector)}).click()")
+
     def until(self, holds: Callable[[], Any]) -> None:
+        """Wait, also where the page is being left for the next one."""
+
+        def there() -> Any:
+            with suppress(Left):
+                return holds()
+
         deadline = time.monotonic() + SECONDS
-        while not holds():
+        while not there():
             assert time.monotonic() < deadline, "the page did not get there"
             time.sleep(0.02)
 

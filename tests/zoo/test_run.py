@@ -200,14 +200,18 @@ def test_a_refusal_names_the_node(tmp_path: Path) -> None:
     assert ran.is_good and cell.message.startswith("com.acme.Strange 'last'")
 
 
-def test_open_sizes_are_fixed_where_a_target_takes_no_others(tmp_path: Path) -> None:
-    text = """g (float[seq,batch,3] x) => (float[seq,d,batch,2] y) { y = LSTM <hidden_size: int = 2> (x, w, r) }"""
-    weights = {"w": np.full((1, 8, 3), 0.1, np.float32), "r": np.full((1, 8, 2), 0.2, np.float32)}
+def test_what_a_refusal_advises_is_tried(tmp_path: Path) -> None:
+    """Channels that a Reshape finds out are not known to TensorFlow's converter, and halves have no kernels."""
+    open_sizes = """g (float[n, m, 6] x) => (float[n, 2, k] y) { z = Reshape(x, shape) y = Conv(z, w) }"""
+    halves = """g (float16[2] x) => (float16[2] y) { a = Sin(x) y = Mul(a, a) }"""
     (tmp_path / "models").mkdir()
-    model(text, **weights).save(tmp_path / "models/recurrent.onnx")
+    weights = {"shape": np.array([0, -1, 3]), "w": np.full((2, 4, 1), 0.5, np.float32)}
+    model(open_sizes, **weights).save(tmp_path / "models/open.onnx")
+    model(halves).save(tmp_path / "models/halves.onnx")
     ran = run_all(Options([tmp_path / "models"], tmp_path / "zoo", to=("tflite",)), on=Here())
-    (cell,) = ran.cells.values()
-    assert cell.verdict == "same" and cell.message.startswith("with seq=2, batch=")
+    told = {name: (cell.verdict, cell.message) for (name, _), cell in ran.cells.items()}
+    assert told["open.onnx"][0] == "same" and told["open.onnx"][1].startswith("with n="), told
+    assert told["halves.onnx"][0] == "same" and told["halves.onnx"][1].startswith("with cast='up': "), told
 
 
 def test_training_is_judged_by_a_step(options: Options) -> None:

@@ -36,8 +36,8 @@ PREPARE = """examples:
   onward train prepare model.onnx --scratch --out trainable.onnx                     start from random weights
   onward train prepare net.keras --out trainable.onnx                                as the model was compiled
 
-losses: cross_entropy, nll, bce_with_logits, mse, l1, huber, kl, ctc
-optimizers: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lamb"""
+losses: cross_entropy, nll, causal_lm, bce_with_logits, mse, l1, huber, kl, ctc
+optimizers: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, adafactor, muon, lamb"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -323,6 +323,7 @@ def described(path: str) -> dict[str, Any]:
     from onward.model import load
     from onward.training.autodiff.coverage import gradient_status
     from onward.training.info.read import load as load_trainable
+    from onward.training.recipe.facts import facts
 
     model = load(path)
     ops = {key_of(node) for node in all_nodes(model.ir.graph)} - {"Constant"}
@@ -345,6 +346,7 @@ def described(path: str) -> dict[str, Any]:
         "inputs": [v.name for v in trainable.gradients.graph.inputs if v.name not in (*names, *trainable.labels)],
         "labels": list(trainable.labels),
         "loss": loss_of(trainable),
+        "facts": facts(trainable),
         "parameters": {name: list(array.shape) for name, array in trainable.parameters.items()},
         "buffers": {name: list(array.shape) for name, array in trainable.buffers.items()},
         "state": list(trainable.state),
@@ -394,9 +396,10 @@ def show(found: dict[str, Any], console: Console) -> None:
         if found["buffers"]:
             say(f"running statistics: {', '.join(found['buffers'])}")
         say(f"a step takes {', '.join(found['inputs'])}; labels: {', '.join(found['labels']) or 'none'}")
-        if found["loss"]:
-            say(f"loss: {found['loss']}")
-        say(f"optimizer: {found['optimizer']['about']}; {found['steps']} steps were made")
+        lines = {"loss": found["loss"], **found["facts"], "steps made": str(found["steps"])}
+        for name, words in lines.items():
+            if words and name != "weights":
+                say(f"{name}: {words}")
         for number, bound in enumerate(found["bindings"]):
             say(
                 f"training info {number}: {len(bound['update'])} values are updated by a step,",

@@ -151,6 +151,9 @@ class Worker:
             takes = family_adds(self.pid)  # a copy of a large process has all of that, until it is looked at closely
         self.peak = max(self.peak, takes)
         if limits.memory is not None and takes > limits.memory:
+            if self.jobs > 1:  # what other jobs have left behind in the process is not its own
+                self._anew()
+                return None
             return Done(failure=f"took more than {size(limits.memory)}", kind="memory", **self._facts())
         started, limit = (self._sent, START_SECONDS) if self._begun is None else (self._begun, limits.seconds)
         if time.monotonic() - started <= limit:
@@ -178,11 +181,16 @@ class Worker:
             return Done(failure="crash (it closed its connection and went on)", kind="crash", **facts)
         if code == -signal.SIGKILL and not self._again:
             self._again = True
-            self.renew()
-            self._hand_over()
+            self._anew()
             return None
         why = " twice, most likely because the machine ran out of memory" if code == -signal.SIGKILL else ""
         return Done(failure=f"crash ({_ending(code)}{why})", kind="crash", **facts)
+
+    def _anew(self) -> None:
+        """Begin the job once more, in a process that has done nothing else."""
+        self.renew()
+        self.jobs = 1
+        self._hand_over()
 
     def _facts(self) -> dict[str, Any]:
         seconds = 0.0 if self._begun is None else time.monotonic() - self._begun

@@ -1,4 +1,4 @@
-"""Activation functions that exporters write out: Gelu, Swish, HardSwish and Mish, which ONNX has names for."""
+"""Activation functions that files write out: Gelu, Swish, HardSwish, Mish and Sigmoid, which ONNX has names for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.graph.facts import Facts, Number
-from onward.graph.replace import graphs, is_op, made_by, new_node, take_over
+from onward.graph.replace import graphs, is_op, made_by, new_node, only_user, remove_unread, take_over
+from onward.graph.walk import all_nodes
 from onward.passes.products import factors, is_close, scalar, without_factors
 
 _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
@@ -17,7 +18,7 @@ _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 
 def fuse_activation(model: ir.Model, only: Container[str] | None = None) -> int:
     """Rewrites in place, to these operators `only` if some are given; returns how many were found."""
-    facts, count = Facts(), 0
+    facts, count = Facts(), name_sigmoids(model) if only is None or "Sigmoid" in only else 0
     for graph in graphs(model):
         for node in reversed(list(graph)):
             found = _match(node, facts) if is_op(node, "Mul", "Div") else None
@@ -27,6 +28,39 @@ def fuse_activation(model: ir.Model, only: Container[str] | None = None) -> int:
                 take_over(node.outputs[0], new.outputs[0])
                 count += 1
     return count
+
+
+def name_sigmoids(model: ir.Model) -> int:
+    """Replaces 1 / (1 + exp(-x)), in place, whose derivative is NaN in pieces where exp(-x) is too large for a number.
+
+    Sums and powers that someone else reads, too, stay as they are.
+    """
+    facts, count = Facts(), 0
+    for node in list(all_nodes(model.graph)):
+        parts = _sigmoid(node, facts)
+        if parts is not None:
+            new = new_node("Sigmoid", [_input(parts[0])], {}, node, node)
+            take_over(node.outputs[0], new.outputs[0])
+            remove_unread([*parts, node])
+            count += 1
+    return count
+
+
+def _sigmoid(node: ir.Node, facts: Facts) -> list[ir.Node] | None:
+    """The Neg, the Exp and the Add of a sigmoid that ends in this node."""
+    if is_op(node, "Reciprocal"):
+        divisor = node.inputs[0]
+    elif is_op(node, "Div") and is_close(scalar(node.inputs[0], node.inputs[1], facts), 1.0):
+        divisor = node.inputs[1]
+    else:
+        return None
+    exp = made_by(_addend(divisor, 1.0, facts), "Exp")
+    neg = None if exp is None else made_by(_input(exp), "Neg")
+    add = made_by(divisor, "Add")
+    if exp is None or neg is None or add is None:
+        return None
+    parts = [neg, exp, add]
+    return parts if all(only_user(part.outputs[0]) for part in parts) else None
 
 
 def _match(node: ir.Node, facts: Facts) -> tuple[str, ir.Value, ir.Node, dict[str, Any]] | None:

@@ -24,6 +24,7 @@ from onward.training.autodiff.prepare_graph import constant_weights, differentia
 from onward.training.autodiff.reverse import gradients
 from onward.training.recipe.adapters import Adapter, LoRA, add_adapters
 from onward.training.recipe.caches import empty_caches
+from onward.training.recipe.facts import facts, in_brackets, table
 from onward.training.recipe.groups import Group, NoDecay, Rule, exactly, matches, rules
 from onward.training.recipe.losses import LOSSES, CausalLM, Dims, Loss, Penalty, Term, loss_named
 from onward.training.recipe.modes import training_mode
@@ -43,7 +44,7 @@ LABELS = ("labels", "input_lengths", "target_lengths")
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass
+@dataclass(repr=False)
 class Trainable:
     """A model that can be trained: two graphs of standard ops that follow each other in every step."""
 
@@ -81,6 +82,16 @@ class Trainable:
     """What is added to that, of parameters."""
     rows: list[str] = field(default_factory=list)
     """Parameters of which `update` reads the gradients of rows one by one: `gradients` gives these out as well."""
+
+    def __repr__(self) -> str:
+        return in_brackets("Trainable", self._facts)
+
+    def _repr_html_(self) -> str:
+        return table("Trainable", self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        return facts(self) | {"labels": ", ".join(self.labels) or "none", "steps": str(self.step)}
 
     @property
     def update(self) -> ir.Model:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from onward.advice.extras import missing_packages
+from onward.advice.options import option
 from onward.backends.backend import formats
 from onward.conversion.convert import Conversion, converted
 from onward.conversion.progress import Progress
@@ -44,7 +45,7 @@ ON = {"tflite": "tensorflow:tflite"}
 VERDICTS: dict[str, Verdict] = {"verified": "same", "not the same": "same", "different": "different"}
 """What a check says, as a cell does; anything else is not verified."""
 FIXED = frozenset({"tflite"})
-"""Targets that refuse many models whose sizes are open: these are tried for fixed sizes then, as a user would."""
+"""Targets that refuse many models as they are: what they advise is tried then, and sizes that are fixed."""
 SHARE = 0.5
 """Of the time that is left: what the search for a node may take."""
 
@@ -125,11 +126,7 @@ def _convert(path: Path, target: str, out: Path, seconds: float, watched: Watche
         try:
             done, fixed = converted(request, watched), ""
         except UnsupportedError as error:
-            sizes = _sizes(watched.original) if target in FIXED else {}
-            if not sizes:
-                raise
-            fixed = f"with {', '.join(f'{name}={size}' for name, size in sizes.items())}: "
-            done = _with_sizes(replace(request, dims=sizes), watched, error)
+            done, fixed = _advised(request, watched, error)
         decided = next((one for one in done.decided if one.status != "verified"), done.decided[-1])
     found.verdict = VERDICTS.get(decided.status, "not verified")
     found.message = f"{fixed}{decided.words}{f'; {decided.warning}' if decided.warning else ''}"
@@ -137,12 +134,25 @@ def _convert(path: Path, target: str, out: Path, seconds: float, watched: Watche
         found.verdict = "failed"
 
 
-def _with_sizes(request: Request, watched: Watched, refusal: UnsupportedError) -> Conversion:
-    """For fixed sizes; where that is refused as well, the refusal is what it was."""
-    try:
-        return converted(request, watched)
-    except OnwardError:
-        raise refusal from None
+def _advised(request: Request, watched: Watched, refusal: UnsupportedError) -> tuple[Conversion, str]:
+    """As a user would who follows what a refusal says, and in words what that changed.
+
+    Where that is refused as well, the refusal is what it was.
+    """
+    if request.to not in FIXED:
+        raise refusal
+    sizes = _sizes(watched.original)
+    ways: list[dict[str, Any]] = [{"dims": sizes}] if sizes else []
+    if option("cast", "up") in str(refusal):
+        ways = [{"cast": "up"}, *({"cast": "up"} | way for way in ways)]
+    for way in ways:
+        told = [f"{name}={size}" for name, size in way.get("dims", {}).items()]
+        told += [option("cast", "up")] if "cast" in way else []
+        try:
+            return converted(replace(request, **way), watched), f"with {', '.join(told)}: "
+        except OnwardError:
+            continue
+    raise refusal
 
 
 def _sizes(original: Original | None) -> dict[str, int]:

@@ -190,13 +190,13 @@ def test_ops_are_found_and_have_pages(browser: Browser, pages: Path) -> None:
                                  "com.microsoft::Attention"]  # fmt: skip
     click(browser, "#gaps")
     assert "NoSuchOp" in browser.run(used) and "Add" not in browser.run(used)
-    browser.run("document.querySelector('#all-ops tr:not([hidden]) a').click()")
+    browser.follow("#all-ops tr:not([hidden]) a")
     browser.open(pages / "ops/Conv.html")
     assert browser.run(
         "[...document.querySelectorAll('section:last-of-type tbody tr')].map(r => r.cells[1].innerText)"
     ) == ["1"]
     assert "PyTorch\t✓ exact" in browser.run("document.querySelector('section tbody').innerText")
-    browser.run("document.querySelector('header a[href*=\"#op=\"]').click()")
+    browser.follow("header a[href*='#op=']")
     browser.until(
         lambda: browser.run("document.readyState === 'complete' && !!document.querySelector('#models tbody a')")
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
 import onnxruntime  # noqa: E402
@@ -20,6 +20,7 @@ import onward  # noqa: E402
 from onward.cli import main  # noqa: E402
 from onward.errors import OnwardError, UnsupportedError  # noqa: E402
 from onward.training import load, to_torch_package  # noqa: E402
+from onward.training.autodiff.stops import stops  # noqa: E402
 from onward.training.recipe.losses import CrossEntropy, Huber, MeanSquaredError, Term  # noqa: E402
 from onward.training.runtime.trainer import Trainer  # noqa: E402
 
@@ -328,3 +329,39 @@ def test_what_is_refused(name: str) -> None:
 def test_options_of_training_without_training() -> None:
     with pytest.raises(OnwardError, match="training=True"):
         onward.from_keras(tiny(), dense_gradients=True)  # type: ignore[call-overload]
+
+
+def test_gradients_stop_where_keras_says_so(tmp_path: Path) -> None:
+    """In memory, and after a file; other frameworks go on by the graphs, which stop as well."""
+
+    def loss(y: Any, predicted: Any) -> Any:
+        return keras.ops.mean((keras.ops.stop_gradient(keras.ops.tanh(predicted)) + predicted - y) ** 2, -1)
+
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+    net.compile(keras.optimizers.SGD(0.3), loss)
+    onward.from_keras(net, training=True).save(tmp_path / "net.onnx")
+    made = load(tmp_path / "net.onnx")
+    draw = np.random.default_rng(0)
+    x, y = draw.standard_normal((8, 4), np.float32), draw.standard_normal((8, 3), np.float32)
+    trainer = Trainer(made)
+    found = [trainer.step(dict(zip(trainer.inputs, (x, y), strict=True))) for _ in range(4)]
+    np.testing.assert_allclose(found, [net.train_on_batch(x, y) for _ in range(4)], rtol=1e-5)
+    assert (to_torch_package(made, tmp_path / "net") / "step.py").exists()
+
+
+def test_the_mean_of_a_variance_stops_nothing() -> None:
+    net = keras.Sequential([keras.Input((6,)), keras.layers.Dense(4), keras.layers.LayerNormalization()])
+    net.compile("sgd", "mse")
+    made = onward.from_keras(net, training=True)
+    assert not any(map(stops, made.gradients.graph))
+
+
+def test_a_gradient_of_the_users_own_is_refused() -> None:
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def halved(x: Any) -> Any:
+        return tf.identity(x), lambda upstream: 0.5 * upstream
+
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation=halved), keras.layers.Dense(2, "silu")])
+    net.compile("sgd", "mse")
+    with pytest.raises(UnsupportedError, match="a gradient of its own"):
+        onward.from_keras(net, training=True)

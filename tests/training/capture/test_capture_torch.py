@@ -166,3 +166,42 @@ def test_functions_are_losses(function: Any, kind: nn.Module) -> None:
     net = nn.Sequential(nn.Linear(4, 4), net)
     losses = [from_torch(net, torch.randn(3, 4), loss).loss for loss in (function, kind)]
     assert losses[0] == losses[1] is not None
+
+
+class Squeezed(torch.autograd.Function):
+    """Itself, with half of the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        return 0.5 * gradients[0]
+
+
+class Stopping(nn.Module):
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.first, self.second, self.way = nn.Linear(4, 3), nn.Linear(3, 3), way
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x)
+        if self.way == "no_grad":
+            with torch.no_grad():
+                inner = torch.tanh(self.first(x))
+        elif self.way == "function":
+            inner = Squeezed.apply(h)
+        else:
+            inner = torch.tanh(h.detach())
+        return self.second(inner) + (0 if self.way == "function" else h)
+
+
+@pytest.mark.parametrize("way", ["detach", "no_grad", "function"])
+def test_gradients_that_a_graph_does_not_tell_are_refused(way: str) -> None:
+    net = Stopping(way)
+    with pytest.raises(UnsupportedError, match=r"another gradient of 'first\.weight'"):
+        from_torch(net, torch.zeros(2, 4), nn.MSELoss(), torch.optim.SGD(net.parameters(), lr=0.1))
+    net.first.requires_grad_(False)
+    made = from_torch(net, torch.zeros(2, 4), nn.MSELoss(), torch.optim.SGD(net.second.parameters(), lr=0.1))
+    assert set(made.parameters) == {"second.weight", "second.bias"}

@@ -20,6 +20,8 @@ SCHEDULES = [
     Steps(3, 0.5),
     Linear(8, 0.1),
     Cosine(8, 0.1),
+    Warmup(2, Warmup(3, Linear(4))),
+    Warmup(3, Steps(2, 0.5)),
     Table([1, 0.5, 0.75]),
     Warmup(4, Cosine(5)),
     Warmup(3, Table.of(lambda step: 1 / step, 4)),

@@ -178,27 +178,26 @@ LOSSES: dict[str, Any] = {
     "nll": NegativeLogLikelihood(ignore_index=1),
     "several": [Term(CrossEntropy(), 0.3), Term(CrossEntropy(label_smoothing=0.2), 2.0)],
 }
-OF_KERAS = ("mse", "l1", "huber", "bce", "plain soft", "class sum")
+OF_KERAS = ("mse", "l1", "huber", "bce", "class sum")
 
 
 @FRAMEWORKS
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_are_the_same(framework: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = prepare(file_of("mlp"), LOSSES[name], SGD(lr=0.01))
+    made = prepare(file_of("mlp"), LOSSES[name], SGD(lr=0.05))
     batch = feeds("mlp", 1)[0]
     labels = next(value for value in made.gradients.graph.inputs if value.name == "labels")
     if labels.shape is not None and len(labels.shape) == 2:
         draw = np.random.default_rng(0).random((len(batch["x"]), 4)).astype(np.float32)
         batch["labels"] = draw / draw.sum(1, keepdims=True)
+        batch["labels"][0] = 0  # of which TensorFlow's own cross entropy has another gradient
     module: Any = imported(WRITE[framework](made, tmp_path / "net"), monkeypatch)
-    net, *more = loaded(module)
-    if framework == "tensorflow":
-        found = module.loss_of(net, more[0], batch)
-    else:
-        wanted = batch["labels"] if name in OF_KERAS else batch
-        found = net.compute_loss(y=wanted, y_pred=net(batch["x"]))
+    trainer = Trainer(made)
+    expected = [trainer.step(batch) for _ in range(3)]
+    np.testing.assert_allclose(module.train(*loaded(module), [batch] * 3), expected, rtol=1e-5)
+    assert len(set(expected)) == 3
+    if framework == "keras":
         assert hasattr(module, "loss_of") is (name not in OF_KERAS)
-    np.testing.assert_allclose(found, Trainer(made).step(batch), rtol=1e-5)
 
 
 CTC_LOSSES: dict[str, CTC] = {

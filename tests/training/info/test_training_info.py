@@ -428,7 +428,7 @@ def test_the_loss_is_said_in_words(tmp_path: Path) -> None:
     prepare(model(), own).save(tmp_path / "own.onnx")
     said = [Term(CrossEntropy(0.1, weight=(1.0, 2.0, 0.5)), 0.5, "y"), Term(KLDivergence("teacher"), output="y")]
     assert load(tmp_path / "own.onnx").loss == said
-    penalties = [Penalty(0.1), Penalty(0.2, 1, ["*"])]
+    penalties = [Penalty(0.1), Penalty(0.2, 1, ("*",))]
     prepare(model(), own, penalties=penalties).save(tmp_path / "own.onnx")
     assert load(tmp_path / "own.onnx").loss == said
     assert load(tmp_path / "own.onnx").penalties == penalties

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -11,6 +12,7 @@ import textwrap
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -180,3 +182,34 @@ def test_what_is_no_checkpoint_of_this_training_changes_nothing(tmp_path: Path) 
         checkpoint.load(path, made)
     with pytest.raises(CheckpointError, match="cannot be written"):
         checkpoint.save(tmp_path / "nowhere" / "c", made)
+
+
+DAMAGED: dict[str, Any] = {
+    "step": [-1, "1", None, 1.5, True, 1 << 70],
+    "accumulated": [-1, [], "x"],
+    "lr": ["fast", None, {}],
+    "seed": [None, "x"],
+    "progress": [
+        3,
+        {"epoch": 1},
+        {"epoch": "1", "batch": 0, "best": None, "waited": 0, "evaluations": []},
+        {"epoch": -1, "batch": 0, "best": None, "waited": 0, "evaluations": []},
+        {"epoch": 1, "batch": 0, "best": None, "waited": 0, "evaluations": [{"loss": "low"}]},
+    ],
+}
+
+
+@pytest.mark.parametrize("part", DAMAGED)
+def test_what_a_checkpoint_says_is_looked_at(part: str, tmp_path: Path) -> None:
+    path, made = tmp_path / "c", trainer("mlp")
+    made.fit(PARTS["mlp"], checkpoint=path)
+    with safetensors.safe_open(path, framework="numpy") as file:
+        about = json.loads(file.metadata()["onward"])
+    tensors = safetensors.numpy.load_file(path)
+    for value in DAMAGED[part]:
+        safetensors.numpy.save_file(tensors, path, {"onward": json.dumps(about | {part: value})})
+        with pytest.raises(CheckpointError, match="this checkpoint is damaged"):
+            made.fit(PARTS["mlp"], 2, checkpoint=path, resume=True)
+    safetensors.numpy.save_file(tensors, path, {"onward": "[" * 100_000})
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        checkpoint.load(path, made)

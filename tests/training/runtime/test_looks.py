@@ -13,7 +13,9 @@ import pytest
 
 from onward.errors import WritingError
 from onward.training import Callback, TensorBoard, Trainer, prepare
-from onward.training.recipe.schedules import Linear
+from onward.training.recipe.adapters import lora
+from onward.training.recipe.optimizers import SGD
+from onward.training.recipe.schedules import Cosine, Linear, Warmup
 from onward.training.runtime.history import History
 from onward.training.runtime.tensorboard import event, masked_checksum, record
 
@@ -54,6 +56,19 @@ def test_what_is_said_of_a_trainer(trainer: Trainer) -> None:
         assert words in repr(trainer).lower()
     rows = ElementTree.fromstring(trainer._repr_html_()).iter("tr")
     assert ["steps", "1"] in [[cell.text for cell in row] for row in rows]
+
+
+def test_what_is_said_of_a_training() -> None:
+    options = {"clip_norm": 1.0, "clip_value": 0.1, "accumulate": 2, "average": 0.9, "schedule": Warmup(3, Cosine(9))}
+    made = prepare(str(DIGITS), optimizer=SGD(lr=0.1), lora=lora(rank=2), **options)  # type: ignore[arg-type]
+    assert repr(made) == (
+        f"Trainable(loss: cross_entropy of logits; optimizer: {SGD(lr=0.1)}; "
+        "schedule: up over 3 steps, then down to 0 of it along a cosine, over 9 steps; gradients: "
+        "norm at most 1, each number within ±0.1; batches for a step: 2; adapters: of rank 2, beside head.weight; "
+        "moving average of weights: 0.9 of it stays in a step; weights: 2 of 84 numbers; labels: labels; steps: 0)"
+    )
+    rows = ElementTree.fromstring(made._repr_html_()).iter("tr")
+    assert ["batches for a step", "2"] in [[cell.text for cell in row] for row in rows]
 
 
 def test_a_page_of_curves(trainer: Trainer, tmp_path: Path) -> None:

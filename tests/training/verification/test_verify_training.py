@@ -60,14 +60,28 @@ def test_the_same_training(target: str) -> None:
     assert report.to_json()["sides"][0]["status"] == "same"
 
 
-def test_adapters_dropout_and_a_schedule_of_ones_own() -> None:
+@pytest.mark.parametrize("target", ["torch", "tensorflow"])
+def test_adapters_dropout_and_a_schedule_of_ones_own(target: str) -> None:
     own = made("dropout", lora=lora(rank=2), schedule=Warmup(1, lambda step: 1 / step))
-    report = verify(own, "torch", steps=2)
+    report = verify(own, target, steps=2)
     assert report.status == "same", verdict(report.sides[0], report)
     assert "dropout is off" in report.notes[0] and "a list of what it gives" in report.notes[1]
     assert {check.tensor for check in report.sides[0].checks if check.part == "gradient"} == {
         f"{layer}.weight.lora_{part}" for layer in (0, 3, 5) for part in "ab"
     }
+
+
+def test_data_that_a_model_asks_for_its_size() -> None:
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21]> net (float[N, 4] x) => (float[N, 2] y)
+        <float[4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+        size = Shape <start = 0, end = 1> (x) two = Constant <value_ints = [2]> ()
+        shape = Concat <axis = 0> (size, two)
+        one = Constant <value_float = 1.0> () more = Expand (one, shape)
+        found = MatMul (x, w) y = Add (found, more) }"""
+    )
+    report = verify(prepare(model, "mse", SGD(lr=0.1)), "tensorflow", steps=1)
+    assert report.status == "same", verdict(report.sides[0], report)
 
 
 class Here:

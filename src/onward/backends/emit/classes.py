@@ -17,7 +17,7 @@ from onward.backends.emit.modules.tracing import Makers, marked, together
 from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.parameters import Parameters, Pieces, Slot, is_width, unused
 from onward.backends.emit.patterns import Patterns
-from onward.backends.emit.printing.language import wrap
+from onward.backends.emit.printing.language import PYTHON, wrap
 from onward.backends.emit.printing.printer import FunctionPrinter, drop_unread
 from onward.backends.emit.statements import Scope, assigned, expressions
 from onward.backends.emit.tree import Function, TreeNode
@@ -338,12 +338,12 @@ class ClassWriter:
                 device.append(f"{name}.device")
             arguments.append(self.argument(name, var.kind, is_root))
         lines = printer.function(function.block, function.results)
-        results = ", ".join(printer.text(r) for r in function.results)
+        results = [printer.text(r) for r in function.results]
         returns = "Any"
         if len(function.results) == 1 and is_tensor(function.results[0]):
             returns = self.annotation("tensor")
         header = wrap(f"def {self.call}({', '.join(['self', *arguments])}) -> {returns}:")
-        lines += printer.returned(wrap(f"return {results}"), function.results)
+        lines += printer.returned(PYTHON.returning(results), function.results)
         return [*header, *("    " + line for line in lines)]
 
     def argument(self, name: str, kind: str, is_root: bool) -> str:

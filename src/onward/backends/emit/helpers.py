@@ -18,6 +18,8 @@ from sys import stdlib_module_names
 from onward.errors import UnsupportedError
 
 COMMON = "onward.backends.shared.runtime"
+ONWARD = "onward."
+"""Generated code imports nothing of it: what helpers need of other files is copied."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class Runtime:
                     f"a plugin says `{imports[name]}`, generated code `{self.imports[name]}`: import it alike"
                 )
         return Runtime({**self.definitions, **definitions}, {**self.imports, **imports})
+
+    def replaced(self, by: Runtime) -> Runtime:
+        """With what another one says in another way, under the same names."""
+        return Runtime({**self.definitions, **by.definitions}, {**self.imports, **by.imports})
 
     def chosen(self, wanted: set[str]) -> tuple[set[str], list[str]]:
         """The imports that the wanted helpers need, and the text of each of these and of what they need."""
@@ -122,7 +128,7 @@ def _read(
                 as_name = f" as {alias.asname}" if alias.asname else ""
                 imports[alias.asname or alias.name.split(".")[0]] = f"import {alias.name}{as_name}"
         elif isinstance(node, ast.ImportFrom):
-            if node.module == "__future__" or (node.module or "").startswith((package, COMMON)):
+            if node.module == "__future__" or (node.module or "").startswith((package, ONWARD)):
                 continue
             for alias in node.names:
                 as_name = f" as {alias.asname}" if alias.asname else ""

@@ -18,7 +18,7 @@ from onward.backends.emit import safetensors
 from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
-from onward.backends.emit.helpers import sort_imports
+from onward.backends.emit.helpers import load_runtime, sort_imports
 from onward.backends.emit.modules.repeats import name_repeats
 from onward.backends.emit.modules.tracing import located
 from onward.backends.emit.printing.printer import drop_unread
@@ -151,16 +151,21 @@ def assembled(
     *,
     qualified: bool = False,
     traced: Iterable[Sequence[str]] = (),
+    replaced: Iterable[str] = (),
 ) -> Source:
     """The package of a model's classes: `text` with its imports, of those `known`, and the helpers that it calls.
 
     `runtime` is where these lie, `about` says what they are. They are `qualified` where the text says `ops.resize`.
-    `traced` are parts of the text in lines that know what they come from.
+    `traced` are parts of the text in lines that know what they come from. `replaced` are packages of helpers
+    that are taken in the place of those.
     """
     lines = sort_imports(imports(text, known))
     if helpers:
         lines += ["", "from . import ops" if qualified else f"from .ops import {', '.join(sorted(helpers))}"]
-    ops = with_plugins(runtime, helpers).source(helpers, about) if helpers else None
+    definitions = with_plugins(runtime, helpers)
+    for package in replaced:
+        definitions = definitions.replaced(load_runtime(package))
+    ops = definitions.source(helpers, about) if helpers else None
     gap = "\n\n\n" if text.startswith(("def ", "class ", "@")) else "\n\n"
     model = "\n".join([title, "", *lines]) + gap + text
     tensors = {".".join(path): tensor for path, tensor in weights.tensors.items()}

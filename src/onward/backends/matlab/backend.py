@@ -23,7 +23,6 @@ class Matlab(Backend):
     name = "matlab"
     title = "MATLAB"
     package = "octave"
-    is_covered = False
     sometimes = frozenset({ROUNDING})
 
     def target(self) -> Target:
@@ -35,6 +34,11 @@ class Matlab(Backend):
         from onward.backends.matlab.limits import PARTIAL
 
         return PARTIAL
+
+    def unsupported(self) -> Mapping[str, str]:
+        from onward.backends.matlab.limits import UNSUPPORTED
+
+        return UNSUPPORTED
 
     def generate(self, model: Model, options: Options = PLAIN) -> Source:
         from onward.backends.matlab.convert import generate

@@ -137,7 +137,7 @@ def _write_tflite(model: Model, source: Source, path: Path, options: Options) ->
 
 
 def _of_tflite(path: Path, options: Options) -> Sequence[str]:
-    from onward.backends.tensorflow.lite_precision import in_floats
+    from onward.backends.tensorflow.lite.precision import in_floats
 
     return in_floats(path, options.io) if options.quantize == "int8" else []
 

@@ -76,10 +76,14 @@ def generate(
     prepare: Callable[[ir.Model], None] = lambda graph: None,
     cast: str = "none",
     kernels: Kernels = TENSORFLOW_KERNELS,
+    replaced: list[str] | None = None,
+    finish: Callable[[ir.Model], None] = lambda graph: None,
 ) -> Source:
     """The TensorFlow source of a model, the inputs and outputs named so channels last. `model` is left as it is.
 
-    `cast` tells what becomes of ops in dtypes that there are no kernels for, see `missing_kernels`.
+    `cast` tells what becomes of ops in dtypes that there are no kernels for, see `missing_kernels`. `replaced` are the
+    packages of runtime helpers that are taken in the place of TensorFlow's; `prepare` may add to these. `finish`
+    may change the graph after its layout and dtypes were chosen.
     """
     load_rules()
     policy = checked(cast)
@@ -87,11 +91,12 @@ def generate(
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc, prepare)
         with guarded("looking for kernels"):
             casts = compute_elsewhere(graph, policy, kernels)
+        finish(graph)
         with guarded("choosing TensorFlow's words for its nodes"):
             emitter, function = emit(graph, TARGET, flags=("training",))
         freeze = choose(emitter.weights, trainable)
         with guarded("writing source code"):
-            source = _source(model.name, graph, emitter.weights, function, freeze, casts)
+            source = _source(model.name, graph, emitter.weights, function, freeze, casts, replaced or ())
     told = {str(made): made.wider for made in casts}
     return replace(source, input_orders=moved.inputs, output_orders=moved.outputs, casts=told)
 
@@ -103,6 +108,7 @@ def _source(
     function: Function,
     freeze: bool | list[str],
     casts: tuple[Cast, ...],
+    replaced: Iterable[str],
 ) -> Source:
     """Split the computation into modules and print them."""
     tree = build_tree(weights)
@@ -113,7 +119,7 @@ def _source(
     helpers = writer.helpers | {"Weights"}
     about = "The weights, and functions that TensorFlow itself does not have."
     title, traced = _title(name, casts), writer.traced
-    return assembled(title, text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES, traced=traced)
+    return assembled(title, text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES, traced=traced, replaced=replaced)
 
 
 def _title(name: str, casts: tuple[Cast, ...]) -> str:

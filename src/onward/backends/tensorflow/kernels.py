@@ -27,10 +27,10 @@ NAMES = {"float32": _D.FLOAT, "float64": _D.DOUBLE} | {dtype.name.lower(): dtype
 
 # Dtypes, and the ops that have kernels for these; behind a dot the type parameter, where it is not T.
 _LITE = """
-float32: AveragePool BatchNormalization CausalConvWithState Ceil Conv ConvTranspose Cos DeformConv Elu Exp Floor GRU
-float32: Gelu Gemm GlobalAveragePool GlobalMaxPool GridSample.T2 GroupNormalization HardSigmoid HardSwish Hardmax
-float32: InstanceNormalization IsNaN.T1 LRN LSTM LayerNormalization LeakyRelu LinearAttention.S LinearAttention Log
-float32: LogSoftmax LpNormalization LpPool MatMul MaxPool MaxUnpool.T1 Mean Mish NegativeLogLikelihoodLoss Pow
+float32: AveragePool BatchNormalization CausalConvWithState Ceil Conv ConvTranspose Cos DeformConv Elu Erf Exp Floor
+float32: GRU Gelu Gemm GlobalAveragePool GlobalMaxPool GridSample.T2 GroupNormalization HardSigmoid HardSwish
+float32: Hardmax InstanceNormalization IsNaN.T1 LRN LSTM LayerNormalization LeakyRelu LinearAttention.S LinearAttention
+float32: Log LogSoftmax LpNormalization LpPool MatMul MaxPool MaxUnpool.T1 Mean Mish NegativeLogLikelihoodLoss Pow
 float32: RMSNormalization RMSNormalization.V RNN Reciprocal ReduceLogSum ReduceLogSumExp ReduceMean RotaryEmbedding
 float32: Round Selu Shrink Sigmoid Sin Softmax SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sum SwiGLU Swish Tanh
 float32: ThresholdedRelu onward::GRU.* onward::LSTM.* onward::Linear.* onward::RNN.*

@@ -13,10 +13,12 @@ import onnx
 import onnx_ir as ir
 
 from onward.advice.options import option
+from onward.backends.emit.host import FLOATS
 from onward.canon.lower import key_of
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.origin import origin
 from onward.graph.replace import constant
+from onward.graph.values import INTEGERS
 from onward.graph.walk import all_nodes
 from onward.layout.roles import DOMAIN
 from onward.passes.cast_around import Typed, cast_around, typed, word
@@ -130,7 +132,8 @@ def _needed(model: ir.Model, kernels: Kernels) -> Iterator[tuple[Typed, frozense
     """What has no kernel, and the dtypes that have one; numbers computed from shapes and constants alone need none."""
     hosts: set[ir.Value] = set()
     for node in all_nodes(model.graph):
-        if node.op_type in ("Shape", "Size") or all(v is None or constant(v) or v in hosts for v in node.inputs):
+        known = all(v is None or constant(v) or v in hosts for v in node.inputs)
+        if node.op_type in ("Shape", "Size") or (known and _may_be_numbers(node)):
             hosts.update(node.outputs)
             continue
         natives = kernels.native.get(_key(node), {})
@@ -139,6 +142,11 @@ def _needed(model: ir.Model, kernels: Kernels) -> Iterator[tuple[Typed, frozense
             kind = kinds.get(variable)
             if kind is not None and kind.inputs and kind.dtype not in native:
                 yield kind, native
+
+
+def _may_be_numbers(node: ir.Node) -> bool:
+    """Whether what it gives may be Python numbers in generated code, or is a constant."""
+    return node.outputs[0].dtype in INTEGERS | FLOATS or all(v is None or constant(v) for v in node.inputs)
 
 
 def _key(node: ir.Node) -> str:

@@ -15,7 +15,11 @@ from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
-from onward.backends.tensorflow.lite import carry_grids, pad_pools
+from onward.backends.tensorflow.lite.divide import write_divisions
+from onward.backends.tensorflow.lite.erf import write_erf
+from onward.backends.tensorflow.lite.grids import carry_grids, pad_pools
+from onward.backends.tensorflow.lite.sizes import fit_in_single
+from onward.backends.tensorflow.lite.squeeze import squeeze_first
 from onward.backends.tensorflow.missing_kernels import advice
 from onward.backends.tensorflow.remarks import without_remarks
 from onward.backends.tensorflow.saved_model import SIGNATURE, signature_names, traced
@@ -32,6 +36,10 @@ QUANTIZATIONS = {
 }
 IO = ("float32", "int8", "uint8")
 """What a model in 8 bits may take and give."""
+RUNTIME = "onward.backends.tensorflow.lite.runtime"
+"""Helpers that TensorFlow Lite has to be told in another way than TensorFlow."""
+SINGLE = "onward.backends.tensorflow.lite.single"
+"""What lets numbers of shapes be computed in single precision."""
 CASTS = "Onward: computed in other dtypes than those of the original"
 """The first line of a description that lists them."""
 Sample = Mapping[str, np.ndarray[Any, Any]]
@@ -50,16 +58,23 @@ def generate_for_tflite(
     One that is quantised already keeps its scales and zero points, unless it is to be quantised in another way. `cast`
     lets ops be computed in dtypes that TensorFlow Lite has kernels for; without it, TensorFlow's own have to do.
     """
-    carried, advised = False, ""
+    carried, advised, helpers = False, "", [RUNTIME]
 
     def prepare(graph: ir.Model) -> None:
         nonlocal carried, advised
+        if fit_in_single(graph):
+            helpers.append(SINGLE)
+        write_divisions(graph)
         pad_pools(graph, calibrated=quantize == "int8")
         carried = quantize is None and carry_grids(graph)
         advised = advice(graph, LITE) if cast == "none" else ""
 
+    def finish(graph: ir.Model) -> None:
+        write_erf(graph)
+        squeeze_first(graph)
+
     kernels = TENSORFLOW if cast == "none" else LITE
-    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, prepare, cast, kernels)
+    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, prepare, cast, kernels, helpers, finish)
     return replace(source, in_bytes=carried, advice=advised)
 
 
@@ -149,7 +164,7 @@ def _refusal(words: str, select_tf_ops: bool, advised: str) -> OnwardError:
         return UnsupportedError(f"TensorFlow Lite has no {lacking['Custom ops']}")
     if lacking["TF Select ops"] and not select_tf_ops:
         return UnsupportedError(
-            f"{advised or 'TensorFlow Lite has no ' + lacking['TF Select ops'] + ' of its own'};"
+            f"{advised}{'; ' if advised else ''}TensorFlow Lite has no {lacking['TF Select ops']} of its own;"
             f" {option('select_tf_ops', True)} takes TensorFlow's kernels, which need the larger runtime"
         )
     found = re.search(r"error: (.+)", words)

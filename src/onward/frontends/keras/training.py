@@ -10,6 +10,7 @@ from typing import Any
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.keras.convert import packed, traced
 from onward.frontends.keras.modes import modes_kept
+from onward.frontends.keras.own_gradients import refuse_own_gradients
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.keras.time_distributed import steps_as_batch
 from onward.frontends.tensorflow.convert import output_names
@@ -93,6 +94,7 @@ def captured(
             minimised = tf.function(loss, autograph=False).get_concrete_function(*given, *targets, *weights)
         except ValueError as error:
             raise UnsupportedError(f"Keras does not compute the loss: {str(error).strip().splitlines()[0]}") from error
+    refuse_own_gradients(minimised.graph)
     inference = trained(function, storage, names, name=model.name, batched=True)
     inference.without(inference.assigned)
     step = trained(minimised, storage, [LOSS], name=model.name, batched=True)

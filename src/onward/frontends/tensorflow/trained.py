@@ -17,11 +17,12 @@ from onward.frontends.tensorflow.convert import RULES, written
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.fold import Folder
 from onward.frontends.tensorflow.translate import Translator
-from onward.frontends.tensorflow.values import Variable
+from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
 from onward.graph.build import Tensor
 from onward.model import Model
 from onward.registry import import_files
+from onward.training.autodiff.stops import stop
 
 Array = npt.NDArray[Any]
 
@@ -67,6 +68,21 @@ class Trained:
         common.RemoveUnusedNodesPass()(self.model.ir)
 
 
+def _is_of_variance(operation: Any) -> bool:
+    """Whether it is the mean in `tf.nn.moments`: the variance does not depend on it, since it is least there."""
+    import tensorflow as tf
+
+    mean = operation.inputs[0].op
+    squares = operation.outputs[0].consumers()
+    users = [user for square in squares for user in square.outputs[0].consumers()]
+    if {mean.type, *(user.type for user in users)} != {"Mean"}:
+        return False
+    of_same = all(any(x is mean.inputs[0] for x in square.inputs) for square in squares)
+    axes = [tf.get_static_value(one.inputs[1]) for one in (mean, *users)]
+    known = all(axis is not None and np.array_equal(axis, axes[0]) for axis in axes)
+    return of_same and known and {square.type for square in squares} == {"SquaredDifference"}
+
+
 class _Writer(Writer):
     translator: _Translator
 
@@ -110,6 +126,15 @@ class _Translator(Translator):
             variable.value = self.held[variable] = self.input(f"{variable.name}.held", dtype, variable.array.shape)
             self.op.weights[variable.value.value] = variable.array
         return variable.value
+
+    def stopped(self, operation: Any, value: Value) -> Value:
+        if not isinstance(value, Tensor) or _is_of_variance(operation):
+            return value
+        held = self.op.Identity(value)
+        node = held.value.producer()
+        assert node is not None
+        stop(node)
+        return held
 
     def stored(self, name: str, weight: Tensor) -> Tensor:
         """A variable in the order of axes that it is stored in."""

@@ -331,6 +331,10 @@ class Translator:
                 )
         return value
 
+    def stopped(self, operation: Any, value: Value) -> Value:
+        """A value that no gradient goes through, which makes no difference in use."""
+        return value
+
     def weight(self, variable: Variable) -> Tensor:
         """What a variable holds, under its name."""
         if variable.value is None:

@@ -38,12 +38,12 @@ def exported_to_train(
     random numbers in training, it is exported in that mode.
     """
     with explained():
-        if not trains or not _draws(module, args):
+        if not trains or not draws(module, args):
             return exported(module, args, {}, inputs=inputs, outputs=outputs, dynamic_batch=dynamic)
         return _in_training(copy.deepcopy(module).train(), args, inputs, outputs, dynamic)
 
 
-def _draws(module: torch.nn.Module, args: tuple[Any, ...]) -> bool:
+def draws(module: torch.nn.Module, args: tuple[Any, ...]) -> bool:
     """Whether the module draws random numbers in training."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode

@@ -19,10 +19,10 @@ from onward.graph.origin import origin
 from onward.graph.trained import mark_weights
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.model import Model
+from onward.passes.fuse_activation import name_sigmoids
 from onward.training.autodiff.limits import lost_by
 from onward.training.autodiff.reverse import MissingGradient, Values, on_the_way
 from onward.training.autodiff.sequences import unpack_sequences
-from onward.training.autodiff.sigmoids import name_sigmoids
 from onward.training.autodiff.vjp import has_rule
 
 OLDEST = 21

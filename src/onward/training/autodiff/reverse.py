@@ -17,6 +17,7 @@ from onward.plugins.advice import next_rule
 from onward.spec.meaning import parameters
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.quantised_values import carriers, is_float, is_narrow, same_kind
+from onward.training.autodiff.stops import stops
 from onward.training.autodiff.vjp import RULES, load_rules
 
 Values = Sequence[ir.Value]
@@ -186,6 +187,8 @@ def dependents_of(graph: ir.Graph, wrt: Values) -> tuple[set[ir.Value], list[ir.
     reached = {value for value in wrt if is_float(value)}
     nodes = []
     for node in graph:
+        if stops(node):
+            continue
         if found := carriers(node, [value for value in reads(node) if value in reached]):
             reached.update(found)
             nodes.append(node)

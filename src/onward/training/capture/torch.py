@@ -13,6 +13,7 @@ from onward.advice.extras import missing_packages
 from onward.errors import UnsupportedError
 from onward.frontends.torch.export import positional
 from onward.frontends.torch.in_training import exported_to_train
+from onward.training.capture.torch_gradients import check_gradients
 from onward.training.recipe.by_shape import Adafactor
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.groups import Group
@@ -78,6 +79,7 @@ def from_torch(
         **options,
     )
     _check_parameters(module, given, made, names)
+    check_gradients(module, given, model, input_names, made, trains)
     if trains:
         _check_statistics(module, made)
     if isinstance(optimizer, torch.optim.Optimizer):

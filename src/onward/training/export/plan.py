@@ -21,6 +21,7 @@ from onward.model import Model
 from onward.training.autodiff.derivatives import named
 from onward.training.autodiff.quantised_values import ROUNDS
 from onward.training.autodiff.reverse import on_the_way
+from onward.training.autodiff.stops import stops
 from onward.training.export.graphs import (
     LOSS_MODULE,
     UPDATE_MODULE,
@@ -151,6 +152,8 @@ def planned(
     as graphs only.
     """
     given, lr = now(trainable)
+    if any(map(stops, all_nodes(given.gradients.graph))):
+        raise NotInWords("gradients stop on the way to some of its weights")
     how = unwrapped(given.optimizer, known)
     _check_rounding(given, backend)
     trains = _trains(given)

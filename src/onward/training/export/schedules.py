@@ -22,24 +22,27 @@ class Words:
 PYTHON = Words()
 
 
-def factor(schedule: Schedule, words: Words = PYTHON, step: str = "step") -> str:
-    """The factor of the learning rate as an expression of the number of the step, which is 1 at first."""
-    before = f"{step} - 1" if step.isidentifier() else f"({step}) - 1"
+def factor(schedule: Schedule, words: Words = PYTHON, begun: int = 0) -> str:
+    """The factor of the learning rate as an expression of `step`, which is 1 at first; `begun` steps come before it."""
+    now = f"step - {begun}" if begun else "step"
+    share = f"{words.least}((step - {begun + 1}) / {{}}, 1)"
     match schedule:
         case Constant():
             return "1.0"
         case Steps():
-            return f"{schedule.factor!r} ** (({before}) // {schedule.every})"
+            return f"{schedule.factor!r} ** ((step - {begun + 1}) // {schedule.every})"
         case Linear():
-            return f"1 - {1 - schedule.floor!r} * {words.least}(({before}) / {schedule.steps}, 1)"
+            fall = "" if schedule.floor == 0 else f"{1 - schedule.floor!r} * "
+            return f"1 - {fall}{share.format(schedule.steps)}"
         case Cosine():
-            turn = f"{words.pi} * {words.least}(({before}) / {schedule.steps}, 1)"
-            return f"{schedule.floor!r} + {1 - schedule.floor!r} * (1 + {words.math}.cos({turn})) / 2"
+            wave = f"(1 + {words.math}.cos({words.pi} * {share.format(schedule.steps)})) / 2"
+            return wave if schedule.floor == 0 else f"{schedule.floor!r} + {1 - schedule.floor!r} * {wave}"
         case Table():
-            index = f"{words.least}({step}, {len(schedule.factors)}) - 1"
+            index = f"{words.least}({now}, {len(schedule.factors)}) - 1"
             return words.pick.format(table=list(schedule.factors), index=index)
         case Warmup():
-            later = factor(schedule.then, words, f"{step} - {schedule.steps - 1}")
-            test = f"{step} < {schedule.steps}"
-            return words.choice.format(test=test, yes=f"{step} / {schedule.steps}", no=later)
+            later = factor(schedule.then, words, begun + schedule.steps - 1)
+            first = f"{now} < {schedule.steps}" if not begun else f"step < {begun + schedule.steps}"
+            rise = f"({now})" if begun else now
+            return words.choice.format(test=first, yes=f"{rise} / {schedule.steps}", no=later)
     raise UnsupportedError(OWN.format("written as source"))

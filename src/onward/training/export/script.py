@@ -158,7 +158,7 @@ class Script(Plan):
             *wrap(f"save({', '.join(saved)}, step=made, epoch=epoch)"),
             'print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
         ]
-        names = ", ".join({**self.data, **self.labels})
+        names = ", ".join({**self.data, **self.labels}).replace("%", "%%")  # for argparse
         per = "" if self.accumulate == 1 else f" // {self.accumulate}"
         return [
             "def main() -> None:",

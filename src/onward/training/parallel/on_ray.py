@@ -260,7 +260,7 @@ def _begin(start: Path, kept: Any, checkpoint: Path) -> None:
         return
     with kept.as_directory() as folder:
         found = Path(folder) / checkpoint.name
-        if not checkpoint.exists() or read(found)[0]["step"] >= read(checkpoint)[0]["step"]:
+        if not checkpoint.exists() or read(found)[0].step >= read(checkpoint)[0].step:
             shutil.copyfile(found, checkpoint)
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from onward.errors import InvalidModelError, OnwardError
 from onward.graph.build import Builder, Tensor
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.info.typed import instance
 from onward.training.recipe.adapters import Adapter
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.losses import LOSSES, Penalty, Term
@@ -76,11 +77,11 @@ class Recipe:
     @classmethod
     def loads(cls, text: str) -> Recipe:
         try:
-            found = cls(**json.loads(text))
-            _ = [(rows, numbers) for rows, numbers in found.rows.values()]
-            _ = found.parameters.keys(), found.state.keys(), found.adapters.keys(), found.optimizer["name"]
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            found = instance(cls, json.loads(text))
+        except (ValueError, RecursionError) as error:
             raise InvalidModelError(f"the metadata {KEY}… is not what Onward writes: {error}") from error
+        if any(len(names) != 2 for names in found.rows.values()):
+            raise InvalidModelError(f"the metadata {KEY}… is not what Onward writes: rows have two names each")
         return found
 
     def renamed(self, names: Mapping[str, str]) -> Recipe:
@@ -115,13 +116,13 @@ class Recipe:
         )
 
     def read_rules(self) -> dict[str, Rule]:
-        return {name: Rule(**rule) for name, rule in self.rules.items()}
+        return {name: instance(Rule, rule) for name, rule in self.rules.items()}
 
     def read_adapters(self) -> dict[str, Adapter]:
-        return {name: Adapter(**adapter) for name, adapter in self.adapters.items()}
+        return {name: instance(Adapter, adapter) for name, adapter in self.adapters.items()}
 
     def read_penalties(self) -> list[Penalty]:
-        return [Penalty(**penalty) for penalty in self.penalties]
+        return [instance(Penalty, penalty) for penalty in self.penalties]
 
 
 def recipes(metadata: Mapping[str, str]) -> dict[int, Recipe]:
@@ -161,18 +162,23 @@ def write_optimizer(optimizer: Optimizer) -> dict[str, Any]:
 
 def read_optimizer(given: Mapping[str, Any]) -> Optimizer:
     """What `write_optimizer` wrote."""
-    options = dict(given)
-    name = options.pop("name")
+    options, name = _options(given, "optimizer")
     made: Optimizer
     if name in WRAPPERS:
-        made = WRAPPERS[name](read_optimizer(options["inner"]), options["value"])
+        wrapped = instance(_Wrapped, options)
+        made = WRAPPERS[name](read_optimizer(wrapped.inner), wrapped.value)
     elif name == OnnxOptimizer.name:
-        made = OnnxOptimizer(base64.b64decode(options.pop("model")), **options)
+        own = instance(_OwnModel, options)
+        try:
+            model = base64.b64decode(own.model, validate=True)
+        except ValueError as error:
+            raise InvalidModelError(f"the metadata does not have the model of the optimizer: {error}") from error
+        made = OnnxOptimizer(model, own.lr, own.weight_decay, own.by_element, own.initial)
     elif name == Stored.name:
-        made = Stored(options["lr"], tuple(options["states"]), initial=options.get("initial", {}))
+        made = instance(Stored, options)
     elif name in KINDS:
         known = {f.name for f in fields(KINDS[name])}
-        made = KINDS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k in known})
+        made = instance(KINDS[name], {k: v for k, v in options.items() if k in known})
     else:
         raise InvalidModelError(
             f"the file is trained by {name!r}, an optimizer that this version does not know: upgrade Onward"
@@ -194,13 +200,44 @@ def read_loss(given: Sequence[Mapping[str, Any]] | None) -> list[Term] | None:
     """What `write_loss` wrote; a loss of another version, which is not known here, is one that is known as a graph."""
     try:
         return None if given is None else [_read_term(term) for term in given]
-    except (KeyError, TypeError):
+    except OnwardError:
         return None
 
 
 def _read_term(given: Mapping[str, Any]) -> Term:
-    options = {k: tuple(v) if isinstance(v, list) else v for k, v in given["options"].items()}
-    return Term(LOSSES[given["name"]](**options), given["weight"], given["output"])
+    options, name = _options(given, "loss")
+    if name not in LOSSES:
+        raise InvalidModelError(f"the loss {name!r} is not known")
+    loss = instance(LOSSES[name], options.pop("options", None))
+    return replace(instance(Term, {"loss": name, **options}), loss=loss)
+
+
+def _options(given: Any, what: str) -> tuple[dict[str, Any], str]:
+    """The options of what has a name, and that."""
+    options = dict(given) if isinstance(given, Mapping) else {}
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise InvalidModelError(f"the metadata does not name the {what}")
+    return options, name
+
+
+@dataclass(frozen=True)
+class _Wrapped:
+    """An optimizer and a number, as JSON."""
+
+    inner: dict[str, Any]
+    value: float
+
+
+@dataclass(frozen=True)
+class _OwnModel:
+    """An optimizer that is an ONNX model, as JSON."""
+
+    model: str
+    lr: float
+    weight_decay: float = 0.0
+    by_element: bool = False
+    initial: dict[str, float] = field(default_factory=dict)
 
 
 def _own(term: Term) -> Any:
@@ -251,8 +288,9 @@ def read_schedule(given: Mapping[str, Any] | None) -> Schedule | None:
     """What `write_schedule` wrote."""
     if given is None:
         return None
-    options = dict(given)
-    if "then" in options:
-        options["then"] = read_schedule(options["then"])
-    made: Schedule = SCHEDULES[options.pop("name")](**options)
-    return made
+    options, name = _options(given, "schedule")
+    if name not in SCHEDULES:
+        raise InvalidModelError(f"the file has the schedule {name!r}, which this version does not know: upgrade Onward")
+    then = read_schedule(options.pop("then", None))
+    made: Schedule = instance(SCHEDULES[name], options)
+    return replace(made, then=then) if isinstance(made, Warmup) and then is not None else made

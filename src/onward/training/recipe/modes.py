@@ -12,11 +12,14 @@ from onward.graph.infer import infer
 from onward.graph.walk import all_nodes
 
 
-def training_mode(model: ir.Model, only: Container[str] | None = None, biased: bool = False) -> dict[str, str]:
+def training_mode(
+    model: ir.Model, only: Container[str] | None = None, biased: bool = False, by_op: bool = False
+) -> dict[str, str]:
     """Switch nodes to training, in place; of batch normalisation `only` those with the running means of these names.
 
     Gives the running statistics that a step changes, each with the output that holds it after the step. They follow
-    the unbiased variance, as PyTorch has it, or the biased one of Keras.
+    the unbiased variance, as PyTorch has it, or the biased one of Keras. `by_op`: batch normalisation itself gives them
+    out, by its attribute `unbiased`, which only a backend understands.
     """
     op = Builder(model)
     changed: dict[str, str] = {}
@@ -25,7 +28,7 @@ def training_mode(model: ir.Model, only: Container[str] | None = None, biased: b
             if node.op_type == "BatchNormalization":
                 mean = node.inputs[3]
                 if only is None or (mean is not None and mean.name in only):
-                    changed |= _batch_normalization(op, node, biased)
+                    changed |= _batch_normalization(op, node, biased, by_op)
             elif node.op_type == "Dropout":
                 _dropout(model.graph, node)
     if changed:
@@ -54,7 +57,7 @@ def _origin(value: ir.Value | None) -> ir.Value | None:
     return value
 
 
-def _batch_normalization(op: Builder, node: ir.Node, biased: bool) -> dict[str, str]:
+def _batch_normalization(op: Builder, node: ir.Node, biased: bool, by_op: bool) -> dict[str, str]:
     """With the statistics of the batch, which the op gives out if its momentum is 0; the running ones are kept beside.
 
     What the op reads in their place does not matter, but it is a tensor of its own: ONNX Runtime writes the outputs
@@ -68,10 +71,17 @@ def _batch_normalization(op: Builder, node: ir.Node, biased: bool) -> dict[str, 
             return {}
     if any(output.uses() or output.is_graph_output() for output in node.outputs[1:]):
         return {}
-    momentum = node.attributes["momentum"].as_float()
-    node.attributes["momentum"] = ir.AttrFloat32("momentum", 0.0)
     node.attributes["training_mode"] = ir.AttrInt64("training_mode", 1)
     node.resize_outputs(3)
+    if by_op:
+        node.attributes["unbiased"] = ir.AttrInt64("unbiased", int(not biased))
+        return {
+            old.name or "": _given_out(op, old, now)
+            for old, now in zip(statistics, node.outputs[1:], strict=True)
+            if old is not None
+        }
+    momentum = node.attributes["momentum"].as_float()
+    node.attributes["momentum"] = ir.AttrFloat32("momentum", 0.0)
     images, mean, var = (op.tensor(value) for value in (x, *statistics) if value is not None)
     for index, old in enumerate((mean, var), 1):
         zero = op.IsNaN(old).cast(old.dtype).value
@@ -88,12 +98,15 @@ def _batch_normalization(op: Builder, node: ir.Node, biased: bool) -> dict[str, 
         mean: mean * momentum + own_mean * (1 - momentum),
         var: var * momentum + own_var * (1 - momentum),
     }
-    found: dict[str, str] = {}
-    for old, new in after.items():
-        new.value.name = op.names.value(f"{old.value.name}.next")
-        op.graph.outputs.append(new.value)
-        found[old.value.name or ""] = new.value.name
-    return found
+    return {old.value.name or "": _given_out(op, old.value, new.value) for old, new in after.items()}
+
+
+def _given_out(op: Builder, old: ir.Value, new: ir.Value) -> str:
+    """Let the graph give out what a running statistic is after the step."""
+    new.name = op.names.value(f"{old.name}.next")
+    new.type, new.shape = old.type, old.shape
+    op.graph.outputs.append(new)
+    return new.name
 
 
 def _move(value: ir.Value, before: ir.Node) -> None:

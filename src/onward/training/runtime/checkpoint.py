@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from onward.errors import OnwardError, WritingError
+from onward.errors import InvalidModelError, OnwardError, WritingError
 from onward.gate import ordinary
+from onward.training.info.typed import instance
 from onward.writing import new_file
 
 if TYPE_CHECKING:
@@ -19,11 +21,26 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FORMAT = "onward.checkpoint.1"
+T = TypeVar("T")
 PARTS = ("parameters", "state", "buffers", "sums")
 
 
 class CheckpointError(OnwardError):
     """A checkpoint cannot be written or read; the training in memory and older checkpoints are as they were."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a checkpoint says beside its tensors."""
+
+    format: str
+    optimizer: str
+    step: int
+    accumulated: int
+    lr: float
+    seed: int
+    progress: dict[str, Any]
+    """Of the loop around the trainer."""
 
 
 def save(
@@ -39,18 +56,18 @@ def save(
     path = Path(path)
     tensors = {f"{part}/{name}": array for part in PARTS for name, array in getattr(trainer, part).items()}
     tensors |= {f"more/{name}": array for name, array in (more or {}).items()}
-    about = {
-        "format": FORMAT,
-        "optimizer": trainer.trainable.optimizer.name,
-        "step": trainer.steps,
-        "accumulated": trainer.accumulated,
-        "lr": trainer.lr,
-        "seed": trainer.seed,
-        "progress": dict(progress or {}),
-    }
+    about = About(
+        FORMAT,
+        trainer.trainable.optimizer.name,
+        trainer.steps,
+        trainer.accumulated,
+        trainer.lr,
+        trainer.seed,
+        dict(progress or {}),
+    )
     try:
         with new_file(path, durable=True) as file:
-            write(file, tensors, {"onward": json.dumps(about)})
+            write(file, tensors, {"onward": json.dumps(asdict(about))})
     except WritingError as error:
         raise CheckpointError(
             f"{path}: the checkpoint of step {trainer.steps} {str(error).removeprefix(f'{path}: ')}; "
@@ -74,13 +91,13 @@ def load(path: str | os.PathLike[str], trainer: Trainer) -> tuple[dict[str, Any]
     for part in PARTS:
         for name, view in getattr(trainer, part).items():
             view[...] = found[part][name]
-    trainer.steps, trainer.accumulated = about["step"], about["accumulated"]
-    trainer.lr, trainer.seed = about["lr"], about["seed"]
+    trainer.steps, trainer.accumulated = about.step, about.accumulated
+    trainer.lr, trainer.seed = about.lr, about.seed
     trainer.torn = False
-    return about["progress"], found["more"]
+    return about.progress, found["more"]
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(path: str | os.PathLike[str]) -> tuple[About, dict[str, Array]]:
     """What a checkpoint says about itself, and its tensors."""
     from safetensors import SafetensorError, safe_open
 
@@ -88,11 +105,22 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         with safe_open(ordinary(Path(path), CheckpointError), framework="numpy") as file:
             about = json.loads((file.metadata() or {}).get("onward", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError) as error:
+    except (OSError, SafetensorError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: this checkpoint cannot be read: {error}") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise CheckpointError(f"{path}: this safetensors file is not a checkpoint of a training run")
-    return about, tensors
+    made = described(path, About, about)
+    if min(made.step, made.accumulated) < 0:
+        raise CheckpointError(f"{path}: this checkpoint is damaged: it is of step {made.step}")
+    return made, tensors
+
+
+def described(path: str | os.PathLike[str], kind: type[T], given: Any) -> T:
+    """What a checkpoint says, as a dataclass."""
+    try:
+        return instance(kind, given)
+    except InvalidModelError as error:
+        raise CheckpointError(f"{path}: this checkpoint is damaged: {error}") from error
 
 
 def write(file: Any, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:

@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@dataclass(frozen=True)
+class Progress:
+    """What a checkpoint says of a run."""
+
+    epoch: int
+    batch: int
+    best: float | None
+    waited: int
+    evaluations: list[dict[str, Any]]
+
+
 @dataclass
 class _Run:
     """How far a training run is."""
@@ -68,15 +79,24 @@ class _Run:
         checkpoints.save(path, trainer, progress, more)
 
     def load(self, path: Path, trainer: Trainer) -> None:
-        progress, more = checkpoints.load(path, trainer)
-        try:
-            self.epoch, self.batch, self.waited = (int(progress[key]) for key in ("epoch", "batch", "waited"))
-            self.best = math.inf if progress["best"] is None else float(progress["best"])
-            losses, epochs = more["losses"].tolist(), more["epochs"].tolist()
-            rates = more["rates"].tolist() if "rates" in more else [math.nan] * len(losses)  # older ones lack them
-            self.history = History(losses, epochs, progress["evaluations"], rates=rates)
-        except KeyError as error:
-            raise checkpoints.CheckpointError(f"{path}: it was not written by fit: it has no {error}") from error
+        given, more = checkpoints.load(path, trainer)
+        if not given:
+            raise checkpoints.CheckpointError(f"{path}: it was not written by fit: start without resume")
+        found = checkpoints.described(path, Progress, given)
+        none = np.zeros(0)
+        losses, epochs = more.get("losses", none), more.get("epochs", none)
+        rates = more.get("rates", np.full(losses.shape, math.nan))  # older ones lack them
+        numbers = [number for evaluation in found.evaluations for number in evaluation.values()]
+        if not (
+            min(found.epoch, found.batch, found.waited) >= 0
+            and {array.shape for array in (losses, epochs, rates)} == {losses.shape[:1]}
+            and all(isinstance(number, int | float) for number in numbers)
+            and all({"batch", "epoch", "loss"} <= evaluation.keys() for evaluation in found.evaluations)
+        ):
+            raise checkpoints.CheckpointError(f"{path}: this checkpoint is damaged: its curve does not fit together")
+        self.epoch, self.batch, self.waited = found.epoch, found.batch, found.waited
+        self.best = math.inf if found.best is None else found.best
+        self.history = History(losses.tolist(), epochs.tolist(), found.evaluations, rates=rates.tolist())
         self.kept = {name.removeprefix("best/"): array for name, array in more.items() if name.startswith("best/")}
 
     def resume(self, path: Path, trainer: Trainer) -> None:

@@ -23,10 +23,10 @@ from onward.training.parallel import statistics
 from onward.training.parallel.counting import check_mean, counting, rows_of
 from onward.training.parallel.workers import Reduce, Workers, fingerprint
 from onward.training.recipe.ctc import CTC
+from onward.training.recipe.facts import facts, in_brackets, table
 from onward.training.recipe.narrow_weights import with_narrow_weights
 from onward.training.recipe.targets import class_labels
 from onward.training.recipe.wide_floats import with_half_ends
-from onward.training.runtime import looks
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.divergence import DivergedError, diagnosis
 from onward.training.runtime.evaluation import COUNTED, RIGHT, evaluation
@@ -239,11 +239,16 @@ class Trainer:
         schedule = self.trainable.schedule
         return self.lr if schedule is None else self.lr * schedule(self.steps + 1)
 
+    @property
+    def _facts(self) -> dict[str, str]:
+        now = {"learning rate": f"{self.rate:g}", "a batch has": ", ".join(self.inputs), "steps": str(self.steps)}
+        return facts(self.trainable) | now
+
     def __repr__(self) -> str:
-        return looks.words(self)
+        return in_brackets("Trainer", self._facts)
 
     def _repr_html_(self) -> str:
-        return looks.table(self)
+        return table("Trainer", self._facts)
 
     def step(self, batch: Batch) -> float:
         """One step on a batch, arrays by input name; gives the loss before it.

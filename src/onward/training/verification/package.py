@@ -34,7 +34,8 @@ class Package(ABC):
         self.statistics = statistics
         """The names of running statistics."""
         self.made = self.train.load_progress()[0]
-        self.held: dict[str, Any] = self.loaded()
+        self.held: dict[str, Any] = {}
+        self.held = self.loaded()
 
     @abstractmethod
     def loaded(self) -> dict[str, Any]:

@@ -29,7 +29,8 @@ class TensorFlowPackage(Package):
     def loaded(self) -> dict[str, Any]:
         net = self.train.load()
         weights = self.train.trained_in(net)
-        return {"net": net, "weights": weights, "state": self.train.load_state(weights, self.made)}
+        held = {"net": net, "weights": weights}
+        return {**held, "state": self.called(self.train.load_state, **held, step=self.made)}
 
     def batch(self, arrays: Mapping[str, Array]) -> Any:
         return {name: arrays[name].astype(dtype) for name, dtype in self.train.INPUTS.items()}
@@ -42,11 +43,12 @@ class TensorFlowPackage(Package):
     def passed(self, batch: Mapping[str, Array]) -> tuple[list[Array], float, dict[str, Array]]:
         import tensorflow as tf
 
-        net, weights = Watched(self.held["net"]), self.held["weights"]
-        with variables_kept(self.held["net"].variables), tf.GradientTape() as tape:
-            loss = self.train.loss_of(net, weights, self.batch(batch))
-        slopes = tape.gradient(loss, weights, unconnected_gradients="zero")
-        return arrays_of(net.found[0]), float(loss), {name: array_of(slope) for name, slope in slopes.items()}
+        net = Watched(self.held["net"])
+        given = {name: tf.constant(array) for name, array in self.batch(batch).items()}  # as a traced step has them
+        slopes = getattr(self.train.slopes, "python_function", self.train.slopes)
+        with variables_kept(self.held["net"].variables):
+            loss, gradients = self.called(slopes, net=net, batch=given)
+        return arrays_of(net.found[0]), float(loss), {name: array_of(slope) for name, slope in gradients.items()}
 
     def state(self) -> dict[str, Array]:
         net, weights, state = (self.held[name] for name in ("net", "weights", "state"))

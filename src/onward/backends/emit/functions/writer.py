@@ -45,6 +45,8 @@ from onward.backends.emit.variants import Variant, variants_by_height
 
 MOST_NUMBERS = 4
 """Blocks that differ by more numbers than these are better written apart."""
+FEW = 8
+"""Results of a function whose types are written one by one."""
 OPS = "ops"
 """The module of helpers: a function of the model may have the name of one."""
 OPEN = Name("?")
@@ -133,7 +135,7 @@ class FunctionWriter:
 
     def text_of(self, made: Printed, printer: FunctionPrinter) -> list[str]:
         """The lines of a function: what it is called with, what it says about itself, what it does and gives."""
-        given = wrap(f"return {', '.join(printer.text(result) for result in made.results) or 'None'}")
+        given = self.language.returning([printer.text(result) for result in made.results])
         lines = [*made.lines, *made.traced(printer.returned(given, made.results))]
         arguments = [f"{name}: {self.annotation(kind)}" for name, kind in made.arguments]
         returns = self._returns(made.results)
@@ -403,6 +405,8 @@ class FunctionWriter:
         tensor = self.annotation("tensor")
         if not results or not all(map(is_tensor, results)) or any(isinstance(r, Star) for r in results):
             return "Any"
+        if len(results) > FEW:
+            return f"tuple[{tensor}, ...]"
         return tensor if len(results) == 1 else f"tuple[{', '.join([tensor] * len(results))}]"
 
     def _access(self, node: TreeNode, path: Scope) -> str:

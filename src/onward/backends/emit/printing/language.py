@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+from collections.abc import Sequence
 from typing import ClassVar
 
 from onward.backends.emit.expr import Expr, Resolve, Var, render
@@ -62,8 +63,9 @@ class Language:
         """A compound statement as fewer lines, where it can be said so."""
         return _conditional(lines, bodies)
 
-    def returning(self, results: str) -> list[str]:
-        return wrap(f"return {results or 'None'}")
+    def returning(self, results: Sequence[str]) -> list[str]:
+        line = f"return {', '.join(results) or 'None'}"
+        return wrap(line if len(line) <= WIDTH or len(results) < 2 else f"return ({', '.join(results)})")
 
     def function(self, name: str, parameters: list[str], body: list[str]) -> list[str]:
         """A function within, with the lines of its body."""

@@ -288,7 +288,7 @@ class FunctionPrinter:
         self._nesting += 1
         parameters = [self.argument(var) for var in statement.parameters]
         lines = self._block(statement.body, statement.results)
-        results = ", ".join(self.text(result) for result in statement.results)
+        results = [self.text(result) for result in statement.results]
         for result in statement.results:
             self._consume(result)
         self._nesting -= 1

@@ -22,7 +22,9 @@ TARGET.rules.take(norm.RULES)
 def batch_norm(e: Emitter, x: Expr, scale: Expr, bias: Expr, mean: Expr, var: Expr, p: BatchNorm) -> Any:
     parts = owned(e, "bn", weight=scale, bias=bias, running_mean=mean, running_var=var)
     if p.training_mode:
-        options = changed(p, "momentum", eps="epsilon") | channel_axis(e, x)
+        options = (
+            changed(p, "momentum", eps="epsilon") | channel_axis(e, x) | ({"unbiased": True} if p.unbiased else {})
+        )
         return tuple(e.unpack(ops.batch_norm_train(x, *parts, **options), 3))
     return ops.batch_norm(x, *parts, **changed(p, eps="epsilon"), **channel_axis(e, x))
 

@@ -48,15 +48,20 @@ def batch_norm_train(
     momentum: float = 0.9,
     eps: float = 1e-5,
     axis: int = -1,
+    unbiased: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Batch normalisation by the statistics of the batch, and the running statistics with these mixed in.
 
-    `momentum` is the share of the old statistics that is kept; the variance is the biased one throughout.
+    `momentum` is the share of the old statistics that is kept; with `unbiased` the running variance takes in the
+    unbiased one.
     """
     wide = x.astype(jnp.promote_types(mean.dtype, single(x).dtype))
     axes = (0, *inner_axes(x, axis))
     batch_mean, batch_var = wide.mean(axes), wide.var(axes)
     y = batch_norm(x, weight, bias, batch_mean, batch_var, eps, axis)
+    if unbiased:
+        count = x.size // batch_var.size
+        batch_var = batch_var * (count / max(count - 1, 1))
     running_mean = (mean * momentum + batch_mean * (1 - momentum)).astype(mean.dtype)
     return y, running_mean, (var * momentum + batch_var * (1 - momentum)).astype(var.dtype)
 

@@ -32,14 +32,14 @@ def loop(
     *,
     count: Any = None,
     running: Any = True,
-    rows: Sequence[tf.TensorSpec] = (),
+    rows: Sequence[tf.TensorSpec | tf.Tensor] = (),
     shapes: Sequence[Any] | None = None,
 ) -> list[Any]:
     """Calls `running, *state, *row = body(i, *state)` while `running`, with i from 0 to at most `count`.
 
-    Returns the last state, and all that each element of the row was, stacked; `rows` has the type of each. `shapes` is
-    what the shapes of a state have in common in all trips, or None where they stay as they begin; the type of a
-    sequence or an optional.
+    Returns the last state, and all that each element of the row was, stacked; `rows` has the type of each, or a tensor
+    of that type and size. `shapes` is what the shapes of a state have in common in all trips, or None where they stay
+    as they begin; the type of a sequence or an optional.
     """
     state = [tf.nest.map_structure(tf.convert_to_tensor, p) if is_plain(p) else p for p in state]
     has_lists = any(part is None or isinstance(part, list) for part in state)
@@ -51,13 +51,23 @@ def loop(
     return loop_later(body, state, count, running, rows, shapes or [None] * len(state))
 
 
+def row_reader(x: tf.Tensor) -> Callable[[Any], tf.Tensor]:
+    """A function that gives `x[i]`."""
+    array = tf.TensorArray(x.dtype, tf.shape(x)[0], clear_after_read=False).unstack(x)
+    return lambda i: array.read(tf.cast(i, tf.int32))
+
+
 def is_plain(part: Any) -> bool:
     """Whether a part of a state is a tensor, or a list of them."""
     return part is not None and not isinstance(part, TensorSequence | tf.experimental.Optional)
 
 
 def loop_now(
-    body: Callable[..., Sequence[Any]], state: list[Any], count: Any, running: Any, rows: Sequence[tf.TensorSpec]
+    body: Callable[..., Sequence[Any]],
+    state: list[Any],
+    count: Any,
+    running: Any,
+    rows: Sequence[tf.TensorSpec | tf.Tensor],
 ) -> list[Any] | None:
     """`loop` as a loop of Python; None where a condition is not known now."""
     trips: list[Sequence[Any]] = []
@@ -87,7 +97,7 @@ def loop_later(
     state: list[Any],
     count: Any,
     running: Any,
-    rows: Sequence[tf.TensorSpec],
+    rows: Sequence[tf.TensorSpec | tf.Tensor],
     shapes: Sequence[Any],
 ) -> list[Any]:
     """`loop` as a part of the graph."""
@@ -126,7 +136,7 @@ def fitted(part: Any, shape: Any) -> Any:
     return part if shape.rank is None else tf.ensure_shape(part, shape)
 
 
-def collected(array: tf.TensorArray, row: tf.TensorSpec, trips: tf.Tensor) -> tf.Tensor:
+def collected(array: tf.TensorArray, row: tf.TensorSpec | tf.Tensor, trips: tf.Tensor) -> tf.Tensor:
     """All that was written to an array, of the shape that is known where that is nothing."""
     if row.shape.is_fully_defined():
         return array.stack()

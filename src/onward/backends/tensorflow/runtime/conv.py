@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, packed, size
+from onward.backends.tensorflow.runtime.host import dims_of, greatest, packed, size
 from onward.backends.tensorflow.runtime.sample import sample_linear
 from onward.backends.tensorflow.runtime.window import pad_or_crop, pad_same
 
@@ -19,7 +19,7 @@ def dilated_weight(weight: tf.Tensor, dilations: Sequence[int]) -> tf.Tensor:
             rank = weight.shape.rank
             apart = tf.expand_dims(weight, axis + 1)
             apart = tf.pad(apart, [[0, step - 1] if i == axis + 1 else [0, 0] for i in range(rank + 1)])
-            sizes = tf.shape(weight, tf.int64)
+            sizes = dims_of(weight)
             whole = tf.concat([sizes[:axis], [sizes[axis] * step], sizes[axis + 1 :]], 0)
             end = sizes[axis] * step - (step - 1)
             weight = tf.gather(tf.reshape(apart, whole), tf.range(end), axis=axis)
@@ -53,7 +53,7 @@ def _conv_by_slices(x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], dil
 
     def part(k: Any) -> tf.Tensor:
         rows = x[:, k * dilations[0] :: strides[0]][:, :steps]
-        inner = tf.shape(rows, tf.int64)[2:]
+        inner = dims_of(rows)[2:]
         flat = tf.ensure_shape(tf.reshape(rows, tf.concat([[-1], inner], 0)), [None, *x.shape[2:]])
         return conv_nd(flat, weight[k], strides[1:], dilations[1:])
 
@@ -61,7 +61,7 @@ def _conv_by_slices(x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], dil
         total = sum((part(k) for k in range(1, count)), start=part(0))
     else:
         total = tf.foldl(lambda before, k: before + part(k), tf.range(1, count), part(0))
-    shape = tf.concat([[size(x, 0), steps], tf.shape(total, tf.int64)[1:]], 0)
+    shape = tf.concat([[size(x, 0), steps], dims_of(total)[1:]], 0)
     return tf.reshape(total, shape)
 
 
@@ -151,7 +151,7 @@ def deform_conv(
     The channels of `offset` are, for each group and each tap, the distance along every axis.
     """
     rank = x.shape.rank - 2
-    kernel, steps = tf.shape(weight, tf.int64)[:rank], tf.shape(offset, tf.int64)[1:-1]
+    kernel, steps = dims_of(weight)[:rank], dims_of(offset)[1:-1]
     strides, pads, dilations = strides or [1] * rank, pads or [0] * 2 * rank, dilations or [1] * rank
     taps, batch, kind = tf.reduce_prod(kernel), size(x, 0), tf.float64 if x.dtype == tf.float64 else tf.float32
     starts = [tf.range(steps[i]) * strides[i] - pads[i] for i in range(rank)]

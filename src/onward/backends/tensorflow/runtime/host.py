@@ -8,16 +8,30 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+DOUBLE = tf.float64
+"""In what numbers with a fraction are computed that are no longer Python's."""
+
+
+def dims_of(x: tf.Tensor) -> tf.Tensor:
+    """The size of each axis."""
+    return tf.shape(x, tf.int64)
+
 
 def size(x: tf.Tensor, axis: int) -> Any:
     """The size of an axis."""
     known = None if x.shape.rank is None else x.shape[axis]
-    return tf.shape(x, tf.int64)[axis] if known is None else known
+    return dims_of(x)[axis] if known is None else known
 
 
 def rank(x: tf.Tensor) -> Any:
     """The number of axes."""
     return tf.cast(tf.rank(x), tf.int64) if x.shape.rank is None else x.shape.rank
+
+
+def of_shape(x: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
+    """A tensor of which this is known of its shape."""
+    x.set_shape(shape)
+    return x
 
 
 def is_number(*items: Any) -> bool:
@@ -55,7 +69,7 @@ def choose(test: Any, yes: Any, no: Any) -> Any:
     if is_number(test):
         return yes if test else no
     if is_number(yes, no):
-        return tf.where(test, *(tf.constant(v, tf.float64 if isinstance(v, float) else tf.int64) for v in (yes, no)))
+        return tf.where(test, *(tf.constant(v, DOUBLE if isinstance(v, float) else tf.int64) for v in (yes, no)))
     dtype = yes.dtype if tf.is_tensor(yes) else no.dtype
     return tf.where(test, packed(yes, dtype), packed(no, dtype))
 
@@ -77,7 +91,7 @@ def to_int(x: Any) -> Any:
 
 
 def to_float(x: Any) -> Any:
-    return float(x) if is_number(x) else tf.cast(x, tf.float64)
+    return float(x) if is_number(x) else tf.cast(x, DOUBLE)
 
 
 def to_bool(x: Any) -> Any:
@@ -86,7 +100,7 @@ def to_bool(x: Any) -> Any:
 
 def float32(x: Any) -> Any:
     """Rounded to single precision."""
-    return float(np.float32(x)) if is_number(x) else tf.cast(tf.cast(x, tf.float32), tf.float64)
+    return float(np.float32(x)) if is_number(x) else tf.cast(tf.cast(x, tf.float32), DOUBLE)
 
 
 def floor_number(x: Any) -> Any:
@@ -113,4 +127,4 @@ def float_divide(a: Any, b: Any) -> Any:
     if is_number(a, b):
         with np.errstate(all="ignore"):
             return float(np.divide(a, b))
-    return tf.divide(*(tf.cast(v, tf.float64) for v in (a, b)))
+    return tf.divide(*(tf.cast(v, DOUBLE) for v in (a, b)))

@@ -4,29 +4,36 @@ from typing import Any
 
 import tensorflow as tf
 
+from onward.backends.tensorflow.runtime.host import dims_of, is_number, size
 
-def from_front(indices: tf.Tensor, size: Any) -> tf.Tensor:
+
+def from_front(indices: tf.Tensor, count: Any) -> tf.Tensor:
     """Indices counted from the front, as int64."""
     indices = tf.cast(indices, tf.int64)
-    return tf.where(indices < 0, indices + size, indices)
+    return tf.where(indices < 0, indices + count, indices)
 
 
 def gather(x: tf.Tensor, indices: tf.Tensor, axis: int = 0) -> tf.Tensor:
     """`tf.gather`, with indices from the end as well."""
-    return tf.gather(x, from_front(indices, tf.shape(x, tf.int64)[axis]), axis=axis)
+    return tf.gather(x, from_front(indices, dims_of(x)[axis]), axis=axis)
 
 
 def row_numbers(indices: tf.Tensor, sizes: tf.Tensor) -> tf.Tensor:
     """Which element of an array of these sizes the last axis means; one past the end, which is refused, if none."""
-    indices = from_front(indices, sizes)
-    strides = tf.math.cumprod(sizes, exclusive=True, reverse=True)
+    indices, depth = from_front(indices, sizes), size(indices, -1)
     inside = tf.reduce_all((indices >= 0) & (indices < sizes), -1)
-    return tf.where(inside, tf.reduce_sum(indices * strides, -1), tf.reduce_prod(sizes))
+    if is_number(depth):
+        row = tf.zeros(tf.shape(indices)[:-1], tf.int64)
+        for i in range(depth):
+            row = row * sizes[i] + indices[..., i]
+    else:
+        row = tf.reduce_sum(indices * tf.math.cumprod(sizes, exclusive=True, reverse=True), -1)
+    return tf.where(inside, row, tf.reduce_prod(sizes))
 
 
 def gather_nd(x: tf.Tensor, indices: tf.Tensor, batch_dims: int = 0) -> tf.Tensor:
     """`tf.gather_nd`, with indices from the end as well."""
-    shape, depth = tf.shape(x, tf.int64), tf.shape(indices)[-1]
+    shape, depth = dims_of(x), size(indices, -1)
     sizes = shape[batch_dims:][:depth]
     if batch_dims == 0:
         return tf.gather_nd(x, from_front(indices, sizes))
@@ -34,7 +41,7 @@ def gather_nd(x: tf.Tensor, indices: tf.Tensor, batch_dims: int = 0) -> tf.Tenso
     row = tf.reshape(row_numbers(indices, sizes), [count, -1])
     rows = tf.reshape(x, tf.concat([[count, tf.reduce_prod(sizes)], shape[batch_dims:][depth:]], 0))
     found = tf.gather(rows, row, axis=1, batch_dims=1)
-    return tf.reshape(found, tf.concat([tf.shape(indices, tf.int64)[:-1], shape[batch_dims:][depth:]], 0))
+    return tf.reshape(found, tf.concat([dims_of(indices)[:-1], shape[batch_dims:][depth:]], 0))
 
 
 def element_places(x: tf.Tensor, indices: tf.Tensor, axis: int) -> tf.Tensor:
@@ -42,7 +49,7 @@ def element_places(x: tf.Tensor, indices: tf.Tensor, axis: int) -> tf.Tensor:
 
     An index out of range gives a number past the end, which is refused.
     """
-    shape, wanted = tf.shape(x, tf.int64), tf.shape(indices, tf.int64)
+    shape, wanted = dims_of(x), dims_of(indices)
     chosen, rank = from_front(indices, shape[axis]), indices.shape.rank
     if rank is None:
         strides = tf.math.cumprod(wanted, exclusive=True, reverse=True)
@@ -74,7 +81,7 @@ def scatter_elements(
 
 def scatter_nd(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, reduction: str = "none") -> tf.Tensor:
     """A copy of x in which updates[i] is at, or combined with, x[*indices[i]]."""
-    shape, depth = tf.shape(x, tf.int64), tf.shape(indices)[-1]
+    shape, depth = dims_of(x), size(indices, -1)
     row = row_numbers(indices, shape[:depth])
     rows = tf.concat([[tf.reduce_prod(shape[:depth])], shape[depth:]], 0)
     new = tf.reshape(updates, tf.concat([[tf.size(row, tf.int64)], shape[depth:]], 0))
@@ -87,28 +94,34 @@ def combine_rows(x: tf.Tensor, places: tf.Tensor, updates: tf.Tensor, reduction:
         larger = "max" if reduction in ("add", "max") else "min"
         return tf.cast(combine_rows(tf.cast(x, tf.int32), places, tf.cast(updates, tf.int32), larger), tf.bool)
     if reduction == "mul":
-        return x * tf.math.unsorted_segment_prod(updates, places, tf.shape(x, tf.int64)[0])
-    functions = {
-        "none": tf.tensor_scatter_nd_update,
-        "add": tf.tensor_scatter_nd_add,
-        "max": tf.tensor_scatter_nd_max,
-        "min": tf.tensor_scatter_nd_min,
-    }
-    return functions[reduction](x, places[:, None], updates)
+        return x * tf.math.unsorted_segment_prod(updates, places, dims_of(x)[0])
+    if reduction in ("max", "min"):
+        return extreme_rows(x, places, updates, reduction == "max")
+    return other_rows(x, places, updates, reduction == "add")
+
+
+def other_rows(x: tf.Tensor, places: tf.Tensor, updates: tf.Tensor, adds: bool) -> tf.Tensor:
+    """A copy of x in which rows are replaced, or added to."""
+    return (tf.tensor_scatter_nd_add if adds else tf.tensor_scatter_nd_update)(x, places[:, None], updates)
+
+
+def extreme_rows(x: tf.Tensor, places: tf.Tensor, updates: tf.Tensor, largest: bool) -> tf.Tensor:
+    """A copy of x in which each row is the largest, or the smallest, of itself and its updates."""
+    return (tf.tensor_scatter_nd_max if largest else tf.tensor_scatter_nd_min)(x, places[:, None], updates)
 
 
 def write_cache(
     cache: tf.Tensor, update: tf.Tensor, start: tf.Tensor | None, axis: int, circular: bool = False
 ) -> tf.Tensor:
     """A copy of `cache` with `update` written along `axis`, for each sample of the batch from its own start."""
-    rank, shape = cache.shape.rank, tf.shape(update, tf.int64)
+    rank, shape = cache.shape.rank, dims_of(update)
     axis = axis % rank
     place = tf.range(shape[axis])[None]
     if start is not None:
         place = place + tf.cast(start, tf.int64)[:, None]
     if circular:
-        place = place % tf.shape(cache, tf.int64)[axis]
-    sizes = [tf.shape(place, tf.int64)[0], *(shape[axis] if i == axis else 1 for i in range(1, rank))]
+        place = place % dims_of(cache)[axis]
+    sizes = [dims_of(place)[0], *(shape[axis] if i == axis else 1 for i in range(1, rank))]
     place = tf.broadcast_to(tf.reshape(place, sizes), shape)
     return scatter_elements(cache, place, update, axis)
 
@@ -168,7 +181,7 @@ def row_order(rows: tf.Tensor) -> tf.Tensor:
         values = tf.gather(rows[:, column], order)
         return column - 1, tf.gather(order, tf.argsort(values, stable=True))
 
-    start = tf.range(tf.shape(rows, tf.int64)[0])
+    start = tf.range(dims_of(rows)[0])
     return tf.while_loop(lambda column, _: column >= 0, by_column, (tf.shape(rows)[1] - 1, start))[1]
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from onward.backends.tensorflow.runtime.host import dims_of
+
 
 def axes_or_all(axes: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     """The axes of a reduction; no axes stand for all of them."""
@@ -34,4 +36,4 @@ def integer_mean(x: tf.Tensor, axis: Any = None, keepdims: bool = False) -> tf.T
 
 def last_index(function: Callable[..., tf.Tensor], x: tf.Tensor, axis: int) -> tf.Tensor:
     """The index that `tf.argmax` or `tf.argmin` finds, the last where several are equal."""
-    return tf.shape(x, tf.int64)[axis] - 1 - function(tf.reverse(x, [axis]), axis)
+    return dims_of(x)[axis] - 1 - function(tf.reverse(x, [axis]), axis)

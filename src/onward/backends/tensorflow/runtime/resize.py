@@ -8,7 +8,19 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import choose, float32, float_divide, greatest, is_number, least, size
+from onward.backends.tensorflow.runtime.host import (
+    DOUBLE,
+    choose,
+    float32,
+    float_divide,
+    greatest,
+    is_number,
+    least,
+    size,
+)
+
+ROUNDED_UP = {"floor": 1.0, "ceil": 0.0, "round_prefer_ceil": 0.499998987, "round_prefer_floor": 0.500000954}
+"""Beyond which part of the way to the next element that is the nearest."""
 
 
 def resize(
@@ -88,7 +100,7 @@ def _number(items: Any, i: int, convert: Any) -> Any:
     item = items[i]
     if is_number(item):
         return convert(item)
-    return tf.cast(item, tf.float64 if convert is float else tf.int64)
+    return tf.cast(item, DOUBLE if convert is float else tf.int64)
 
 
 def resize_targets(x: tf.Tensor, axes: Sequence[int], size: Any, scales: Any, policy: str) -> list[tuple[Any, Any]]:
@@ -117,13 +129,13 @@ def resize_targets(x: tf.Tensor, axes: Sequence[int], size: Any, scales: Any, po
 
 
 def _double(number: Any) -> Any:
-    return float(number) if is_number(number) else tf.cast(number, tf.float64)
+    return float(number) if is_number(number) else tf.cast(number, DOUBLE)
 
 
 def resize_places(target: Any, length: Any, scale: Any, coordinates: str, region: tuple[Any, Any]) -> tf.Tensor:
     """Where each element of a resized axis lies in the axis before, rounded as in single precision."""
-    steps = tf.cast(tf.range(tf.cast(target, tf.int64)), tf.float64)
-    new, old, scale = (tf.cast(n, tf.float64) for n in (target, length, scale))
+    steps = tf.cast(tf.range(tf.cast(target, tf.int64)), DOUBLE)
+    new, old, scale = (tf.cast(n, DOUBLE) for n in (target, length, scale))
     if coordinates == "asymmetric":
         found = steps / scale
     elif coordinates == "align_corners":
@@ -132,16 +144,14 @@ def resize_places(target: Any, length: Any, scale: Any, coordinates: str, region
             tf.equal(resized, 1), steps * 0, steps * (old - 1) / tf.where(tf.equal(resized, 1), old, resized - 1)
         )
     elif coordinates == "tf_crop_and_resize":
-        begin, end = (tf.cast(n, tf.float64) for n in region)
+        begin, end = (tf.cast(n, DOUBLE) for n in region)
         apart = steps * (end - begin) * (old - 1) / tf.maximum(new - 1, 1)
         found = tf.where(new <= 1, steps * 0 + 0.5 * (begin + end) * (old - 1), begin * (old - 1) + apart)
     elif coordinates == "half_pixel_symmetric":
-        adjustment = tf.cast(
-            tf.cast(new / tf.cast(tf.cast(old * scale, tf.float32), tf.float64), tf.float32), tf.float64
-        )
+        adjustment = tf.cast(tf.cast(new / tf.cast(tf.cast(old * scale, tf.float32), DOUBLE), tf.float32), DOUBLE)
         found = old / 2 * (1 - adjustment) + (steps + 0.5) / scale - 0.5
     else:
-        found = tf.cast(tf.cast((steps + 0.5) / scale, tf.float32) - 0.5, tf.float64)
+        found = tf.cast(tf.cast((steps + 0.5) / scale, tf.float32) - 0.5, DOUBLE)
         if coordinates == "pytorch_half_pixel":
             found = tf.where(new <= 1, steps * 0, found)
     return tf.cast(found, tf.float32)
@@ -149,14 +159,8 @@ def resize_places(target: Any, length: Any, scale: Any, coordinates: str, region
 
 def nearest_index(places: tf.Tensor, rounding: str) -> tf.Tensor:
     """The whole numbers nearest to `places`; what is a millionth from the middle counts as the middle."""
-    exact = tf.cast(places, tf.float64)
-    found = {
-        "floor": lambda: tf.floor(exact),
-        "ceil": lambda: tf.math.ceil(exact),
-        "round_prefer_ceil": lambda: tf.floor(exact + 0.500001),
-        "round_prefer_floor": lambda: tf.math.ceil(exact - 0.500001),
-    }[rounding]()
-    return tf.cast(found, tf.int64)
+    low = tf.floor(places)
+    return tf.cast(low, tf.int64) + tf.cast(places - low > ROUNDED_UP[rounding], tf.int64)
 
 
 def linear_taps(places: tf.Tensor, limit: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -199,7 +203,7 @@ def antialias_taps(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The elements that shrink into each place, and their weights."""
     reach = (1.0 if mode == "linear" else 2.0) * greatest(choose(scale > 0, float_divide(1, scale), 1.0), 1.0)
-    count = tf.cast(2 * tf.math.ceil(tf.cast(reach, tf.float64)) + 2, tf.int64)
+    count = tf.cast(2 * tf.math.ceil(tf.cast(reach, DOUBLE)) + 2, tf.int64)
     centre = places + 0.5
     wide = tf.cast(reach, tf.float32)
     first = tf.floor(centre - wide + 0.5)
@@ -240,6 +244,6 @@ def weigh_corners(x: tf.Tensor, corners: Sequence[tuple[int, tf.Tensor, tf.Tenso
 
 def weigh_bytes(x: tf.Tensor, axis: int, taps: tf.Tensor, weights: tf.Tensor, kind: tf.DType) -> tf.Tensor:
     """`weigh` in whole numbers, rounded to the range of `kind`."""
-    fixed = tf.cast(tf.round(tf.cast(weights, tf.float64) * 2**22), tf.int64)
+    fixed = tf.cast(tf.round(tf.cast(weights, DOUBLE) * 2**22), tf.int64)
     total = tf.bitwise.right_shift(weigh(x, axis, taps, fixed) + 2**21, tf.constant(22, tf.int64))
     return tf.clip_by_value(total, kind.min, kind.max)

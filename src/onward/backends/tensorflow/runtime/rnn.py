@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.control_flow import loop
+from onward.backends.tensorflow.runtime.control_flow import loop, row_reader
 from onward.backends.tensorflow.runtime.host import size
 
 ActivationFunction = Callable[[tf.Tensor], tf.Tensor]
@@ -55,18 +55,17 @@ def run_cell(
     if backwards:
         projected = reverse_sequences(projected, lengths)
     time = size(x, 0)
-    inputs = tf.TensorArray(x.dtype, tf.cast(time, tf.int32), clear_after_read=False).unstack(projected)
+    input_at = row_reader(projected)
 
     def body(t: Any, *state: tf.Tensor) -> tuple[Any, ...]:
-        new = step(inputs.read(tf.cast(t, tf.int32)), *state)
+        new = step(input_at(t), *state)
         if lengths is None:
             return True, *new, new[0]
         alive = (tf.cast(t, lengths.dtype) < lengths)[:, tf.newaxis]
         kept = (tf.where(alive, n, s) for n, s in zip(new, state, strict=True))
         return True, *kept, tf.where(alive, new[0], tf.zeros_like(new[0]))
 
-    row = tf.TensorSpec(state[0].shape, x.dtype)
-    *last, y = loop(body, state, count=time, rows=[row])
+    *last, y = loop(body, state, count=time, rows=[state[0]])
     if lengths is not None:
         last = [tf.where((lengths > 0)[:, tf.newaxis], s, tf.zeros_like(s)) for s in last]
     return reverse_sequences(y, lengths) if backwards else y, last

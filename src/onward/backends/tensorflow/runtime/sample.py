@@ -8,7 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, least, packed, size
+from onward.backends.tensorflow.runtime.control_flow import loop
+from onward.backends.tensorflow.runtime.host import dims_of, greatest, least, packed, size
 from onward.backends.tensorflow.runtime.resize import cubic_filter
 
 
@@ -37,7 +38,7 @@ def gather_or_zero(x: tf.Tensor, places: Sequence[tf.Tensor]) -> tf.Tensor:
         inside = inside & (place >= 0) & (place < length)
         index = index * length + tf.clip_by_value(place, 0, length - 1)
     channels = size(x, -1)
-    flat = tf.reshape(x, [size(x, 0), tf.reduce_prod(tf.shape(x, tf.int64)[1:-1]), channels])
+    flat = tf.reshape(x, [size(x, 0), tf.reduce_prod(dims_of(x)[1:-1]), channels])
     values = tf.gather(flat, index, axis=1, batch_dims=1)
     return tf.where(inside[..., None], values, tf.zeros([], x.dtype))
 
@@ -65,7 +66,7 @@ def grid_sample(
             y = gather_or_zero(values, [tf.cast(tf.round(c), tf.int64) for c in moved])
         else:
             y = sample_linear(values, moved)
-    shape = tf.concat([tf.shape(grid, tf.int64)[:-1], packed([size(x, -1)], tf.int64)], 0)
+    shape = tf.concat([dims_of(grid)[:-1], packed([size(x, -1)], tf.int64)], 0)
     return tf.cast(tf.reshape(y, shape), x.dtype)
 
 
@@ -114,7 +115,7 @@ def affine_grid(theta: tf.Tensor, shape: Any, align_corners: bool = False) -> tf
     else:
         places = (2 * steps + 1) / lengths - 1
     grid = tf.matmul(theta, tf.concat([places, tf.ones_like(places[:1])], 0))
-    ends = tf.shape(theta, tf.int64)[:2]
+    ends = dims_of(theta)[:2]
     return tf.reshape(tf.transpose(grid, [0, 2, 1]), tf.concat([ends[:1], spatial, ends[1:]], 0))
 
 
@@ -229,17 +230,24 @@ def non_max_suppression(
     if center_point_box:
         half = boxes[..., 2:] / 2
         boxes = tf.concat([boxes[..., :2] - half, boxes[..., :2] + half], -1)
-    classes, count = tf.cast(size(scores, 1), tf.int64), size(boxes, 1)
+    classes, count = size(scores, 1), size(boxes, 1)
     most = tf.cast(greatest(least(max_boxes, count), 0), tf.int32)
     thresholds = [tf.cast(n, tf.float32) for n in (iou_threshold, score_threshold)]
 
-    def best(row: tf.Tensor) -> tf.Tensor:
+    def best(row: tf.Tensor) -> tuple[bool, tf.Tensor]:
         image, label = row // classes, row % classes
-        kept = tf.image.non_max_suppression(boxes[image], scores[image, label], most, *thresholds)
-        return tf.pad(kept, [[0, most - tf.size(kept)]], constant_values=-1)
+        kept, count = tf.raw_ops.NonMaxSuppressionV4(
+            boxes=tf.reshape(boxes[image], [-1, 4]),
+            scores=tf.reshape(scores[image, label], [-1]),
+            max_output_size=most,
+            iou_threshold=thresholds[0],
+            score_threshold=thresholds[1],
+            pad_to_max_output_size=True,
+        )
+        return True, tf.where(tf.range(most) < count, kept, -1)
 
-    rows = tf.range(tf.cast(size(scores, 0), tf.int64) * classes)
-    kept = tf.map_fn(best, rows, fn_output_signature=tf.TensorSpec([tf.get_static_value(most)], tf.int32))
-    found = tf.where(kept >= 0)
-    box = tf.cast(tf.gather_nd(kept, found), tf.int64)
-    return tf.stack([found[:, 0] // classes, found[:, 0] % classes, box], 1)
+    blank = tf.fill([most], -1)
+    (kept,) = loop(best, [], count=size(scores, 0) * size(scores, 1), rows=[blank])
+    found = tf.cast(tf.where(kept >= 0), tf.int32)
+    row, classes = found[:, 0], tf.cast(classes, tf.int32)
+    return tf.cast(tf.stack([row // classes, row % classes, tf.gather_nd(kept, found)], 1), tf.int64)

@@ -1,10 +1,11 @@
 """Tensors of another shape, and tensors made of nothing but a shape."""
 
+import math
 from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, least, packed, size
+from onward.backends.tensorflow.runtime.host import dims_of, greatest, is_number, least, packed, size
 
 
 def reshape(x: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
@@ -17,13 +18,13 @@ def reshape(x: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
 
 def flatten_to_matrix(x: tf.Tensor, axis: int) -> tf.Tensor:
     """A matrix whose rows run over the axes before `axis`, its columns over the others."""
-    shape = tf.shape(x, tf.int64)
+    shape = dims_of(x)
     return tf.reshape(x, [tf.reduce_prod(shape[:axis]), tf.reduce_prod(shape[axis:])])
 
 
 def squeeze(x: tf.Tensor, axes: tf.Tensor) -> tf.Tensor:
     """Without the given axes, all of size 1."""
-    shape = tf.shape(x, tf.int64)
+    shape = dims_of(x)
     rank = tf.size(shape, tf.int64)
     gone = tf.reduce_any(tf.range(rank)[:, None] == tf.cast(axes, tf.int64) % rank, 1)
     return tf.reshape(x, tf.boolean_mask(shape, ~gone))
@@ -38,7 +39,7 @@ def declared(x: tf.Tensor, rank: int) -> tf.Tensor:
 
 def unsqueeze(x: tf.Tensor, axes: Any) -> tf.Tensor:
     """With dimensions of size 1 at the given axes of the result."""
-    shape, axes = tf.shape(x, tf.int64), tf.reshape(tf.cast(axes, tf.int64), [-1])
+    shape, axes = dims_of(x), tf.reshape(tf.cast(axes, tf.int64), [-1])
     rank = tf.size(shape, tf.int64) + tf.size(axes, tf.int64)
     new = tf.reduce_any(tf.range(rank)[:, None] == axes % rank, 1)
     old = tf.cumsum(tf.cast(~new, tf.int64), exclusive=True)
@@ -68,7 +69,9 @@ def integer_range(start: Any, limit: Any, delta: Any) -> tf.Tensor:
 
 def float_range(start: Any, limit: Any, delta: Any, dtype: tf.DType) -> tf.Tensor:
     """start, start + delta, … before `limit`; in half precision each is rounded once."""
-    start, limit, delta = (tf.cast(packed(v, dtype), tf.float64) for v in (start, limit, delta))
+    is_exact = is_number(start, delta) and start == 0 and abs(math.frexp(delta)[0]) == 0.5
+    wide = dtype if dtype == tf.float32 and is_exact else tf.float64
+    start, limit, delta = (tf.cast(packed(v, dtype), wide) for v in (start, limit, delta))
     count = tf.maximum(tf.math.ceil((limit - start) / delta), 0)
     precision = tf.float64 if dtype == tf.float64 else tf.float32
     steps = tf.cast(tf.range(tf.cast(count, tf.int64)), precision)
@@ -83,7 +86,7 @@ def shifted_eye(rows: Any, columns: Any, k: int, dtype: tf.DType) -> tf.Tensor:
 
 def triangle(x: tf.Tensor, k: Any, upper: bool = True) -> tf.Tensor:
     """What is above the k-th diagonal of matrices, or below it, with the diagonal; zeros elsewhere."""
-    shape = tf.shape(x, tf.int64)
+    shape = dims_of(x)
     place = tf.range(shape[-1]) - tf.range(shape[-2])[:, None]
     return tf.where(place >= k if upper else place <= k, x, tf.zeros_like(x))
 

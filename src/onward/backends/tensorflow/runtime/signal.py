@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import is_number, packed
+from onward.backends.tensorflow.runtime.host import dims_of, is_number, packed
 
 
 def to_complex(x: tf.Tensor, may_be_real: bool = True) -> tf.Tensor:
@@ -29,8 +29,8 @@ def to_pairs(x: tf.Tensor) -> tf.Tensor:
 def resized(x: tf.Tensor, length: Any) -> tf.Tensor:
     """The last axis cut, or filled up with zeros, to a length."""
     x = x[..., :length]
-    missing = tf.cast(length, tf.int64) - tf.shape(x, tf.int64)[-1]
-    zeros = tf.zeros(tf.concat([tf.shape(x, tf.int64)[:-1], [missing]], 0), x.dtype)
+    missing = tf.cast(length, tf.int64) - dims_of(x)[-1]
+    zeros = tf.zeros(tf.concat([dims_of(x)[:-1], [missing]], 0), x.dtype)
     return tf.concat([x, zeros], -1)
 
 

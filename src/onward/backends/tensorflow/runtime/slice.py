@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, packed
+from onward.backends.tensorflow.runtime.host import dims_of, greatest, is_number, of_shape, packed
 
 
 def whole_numbers(items: Any) -> tf.Tensor:
@@ -23,7 +23,7 @@ def on_axes(x: tf.Tensor, values: tf.Tensor, axes: Any, default: int) -> tf.Tens
 def slice_tensor(x: tf.Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> tf.Tensor:
     """x[start:end:step] along each of the axes; steps may be negative."""
     starts, ends = whole_numbers(starts), whole_numbers(ends)
-    shape = tf.shape(x, tf.int64)
+    shape = dims_of(x)
     step = on_axes(x, tf.ones_like(starts) if steps is None else whole_numbers(steps), axes, 1)
     start, end = on_axes(x, starts, axes, 0), on_axes(x, ends, axes, tf.int64.max)
     back = tf.cast(step < 0, tf.int64)
@@ -34,14 +34,14 @@ def slice_tensor(x: tf.Tensor, starts: Any, ends: Any, axes: Any = None, steps: 
 
 def pad(x: tf.Tensor, widths: Any, mode: str = "constant", value: Any = None, axes: Any = None) -> tf.Tensor:
     """Add to the begin and the end of each axis, or cut from it where negative. `widths`: all begins, then all ends."""
-    before, after = tf.unstack(tf.reshape(whole_numbers(widths), [2, -1]))
-    before, after = on_axes(x, before, axes, 0), on_axes(x, after, axes, 0)
-    before, after = clamped_sides(tf.shape(x, tf.int64), before, after)
+    sides = tf.reshape(whole_numbers(widths), [2, -1])
+    before, after = on_axes(x, sides[0], axes, 0), on_axes(x, sides[1], axes, 0)
+    before, after = clamped_sides(dims_of(x), before, after)
     if mode == "constant":
-        return pad_constant(x, before, after, value)
+        return of_shape(pad_constant(x, before, after, value), padded_shape(x, widths, axes))
 
     def along_axis(axis: Any, x: tf.Tensor) -> tuple[Any, tf.Tensor]:
-        index = border_index(tf.shape(x, tf.int64)[axis], before[axis], after[axis], mode)
+        index = border_index(dims_of(x)[axis], before[axis], after[axis], mode)
         return axis + 1, tf.gather(x, index, axis=axis)
 
     if x.shape.rank is None:
@@ -52,10 +52,19 @@ def pad(x: tf.Tensor, widths: Any, mode: str = "constant", value: Any = None, ax
     return x
 
 
+def padded_shape(x: tf.Tensor, widths: Any, axes: Any) -> tf.TensorShape:
+    """What is known of the shape of a tensor that is padded so."""
+    rank = x.shape.rank
+    if rank is None or axes is not None or not isinstance(widths, list):
+        return tf.TensorShape(None if rank is None else [None] * rank)
+    sides = zip(x.shape, widths[:rank], widths[rank:], strict=True)
+    return tf.TensorShape([n + a + b if n is not None and is_number(a, b) else None for n, a, b in sides])
+
+
 def pad_constant(x: tf.Tensor, before: tf.Tensor, after: tf.Tensor, value: Any = None) -> tf.Tensor:
     """`tf.pad` that cuts off where it is to add less than nothing."""
     first = tf.maximum(-before, 0)
-    kept = tf.slice(x, first, tf.shape(x, tf.int64) - first - tf.maximum(-after, 0))
+    kept = tf.slice(x, first, dims_of(x) - first - tf.maximum(-after, 0))
     added = tf.stack([tf.maximum(before, 0), tf.maximum(after, 0)], 1)
     if value is None:
         value = "" if x.dtype == tf.string else tf.zeros([], x.dtype)
@@ -91,7 +100,7 @@ def border_index(length: Any, before: Any, after: Any, mode: str) -> tf.Tensor:
 
 def center_crop_pad(x: tf.Tensor, shape: Any, axes: list[int] | None = None) -> tf.Tensor:
     """Cut or pad with zeros on both sides, so that the axes get the given sizes."""
-    known, wanted = tf.shape(x, tf.int64), whole_numbers(shape)
+    known, wanted = dims_of(x), whole_numbers(shape)
     places = tf.range(tf.size(wanted, tf.int64)) if axes is None else whole_numbers(axes) % tf.size(known, tf.int64)
     missing = on_axes(x, wanted - tf.gather(known, places), places, 0)
     before = tf.where(missing > 0, missing // 2, -(-missing // 2))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, size
+from onward.backends.tensorflow.runtime.host import dims_of, greatest, size
 
 
 def split_text(x: tf.Tensor, delimiter: str | None, limit: int = -1) -> tuple[tf.Tensor, tf.Tensor]:
@@ -20,7 +20,7 @@ def split_text(x: tf.Tensor, delimiter: str | None, limit: int = -1) -> tuple[tf
     else:
         counts = tf.reduce_sum(tf.cast(rows != "", tf.int64), 1)
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
-    shape = tf.shape(x, tf.int64)
+    shape = dims_of(x)
     return tf.reshape(rows[:, :width], tf.concat([shape, [width]], 0)), tf.reshape(counts, shape)
 
 

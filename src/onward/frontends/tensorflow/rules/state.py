@@ -49,8 +49,6 @@ def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
 
 @rule(
     "Identity",
-    "PreventGradient",
-    "StopGradient",
     "Snapshot",
     "EnsureShape",
     "CheckNumerics",
@@ -59,6 +57,11 @@ def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
 )
 def itself(op: Writer, value: Value) -> Value:
     return value
+
+
+@rule("PreventGradient", "StopGradient")
+def stop_gradient(op: Writer, value: Value) -> Value:
+    return op.translator.stopped(op.operation, value)
 
 
 @rule("IdentityN")

@@ -45,7 +45,7 @@ def to_jax_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], 
 def _in_words(trainable: Trainable | Trainer, to: Target, out: str | os.PathLike[str], force: bool) -> Path:
     source, script, files = planned(trainable, to.model, KNOWN, Script, to.graphs)
     model = weighted(trainable)
-    statistics = training_mode(model.ir, biased=script.unbiased is False) if script.trains else {}
+    statistics = training_mode(model.ir, biased=script.unbiased is False, by_op=True) if script.trains else {}
     script = replace(
         script, has_constants=bool(source.constants), statistics=list(statistics), draws=_draws(model.ir.graph)
     )

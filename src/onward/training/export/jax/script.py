@@ -239,7 +239,7 @@ class Script(script.Script):
         given = ", ".join([*self._changed[:2], "batch", *self._changed[2:], *self._fixed])
         loop = wrap(f"{', '.join(self._changed)}, loss = step({given})")
         if self.average is not None:
-            update = f"average = optax.incremental_update(params, average, {1 - self.average!r})"
+            update = f"average = optax.incremental_update(params, average, 1 - {self.average!r})"
             loop += [f"if number % {self.accumulate} == 0:", f"    {update}"] if several else [update]
         loop.append("losses.append(loss)")
         lines += [*indented(loop), f"return {', '.join(kept)}, [float(loss) for loss in losses]"]

@@ -15,7 +15,6 @@ from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented
 from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
 from onward.training.export.tensorflow.losses import called
 from onward.training.export.tensorflow.updates import formula, update
-from onward.training.export.tensorflow.words import loss_call
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Script(InTensorFlow):
         return [
             "def loss_of(net: keras.Model, y_pred: Any, batch: Any) -> tf.Tensor:",
             '    """What training minimises; `batch` has what it is compared with."""',
-            *indented([*lines, *self.summed(loss_call, weights)]),
+            *indented([*lines, *self.summed(self._loss_call, weights)]),
         ]
 
     def _training(self, has_loss: bool) -> list[str]:
@@ -121,7 +120,7 @@ class Script(InTensorFlow):
         given = f", *{held}" if states else ""
         lines += indented(wrap(f"changed = update(variable, g, lr, {decay}, self.iterations + 1{given})"), 2)
         if share is not None:
-            lines.append(f"        changed.append({share!r} * held[{states}] + {1 - share!r} * changed[0])")
+            lines.append(f"        changed.append({share!r} * held[{states}] + (1 - {share!r}) * changed[0])")
         holders = "[variable, *held]" if self._slots else "[variable]"
         lines += [
             f"        for own, after in zip({holders}, changed, strict=True):",

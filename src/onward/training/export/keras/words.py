@@ -24,12 +24,9 @@ def own_loss(plan: Plan) -> str | None:
     rank = plan.ranks.get(plan.outputs[0])
     options: dict[str, Any] = {}
     match loss:
-        case CrossEntropy(weight=None, ignore_index=None) if rank == 2:
-            if loss.label_smoothing and not loss.soft:
-                return None
-            name = "CategoricalCrossentropy" if loss.soft else "SparseCategoricalCrossentropy"
-            options = {"from_logits": True}
-            options |= {"label_smoothing": loss.label_smoothing} if loss.label_smoothing else {}
+        case CrossEntropy(weight=None, ignore_index=None, label_smoothing=0, soft=False) if rank == 2:
+            # of probabilities, TensorFlow's gradient is another one for rows that do not add up to 1, as empty ones
+            name, options = "SparseCategoricalCrossentropy", {"from_logits": True}
             options |= {"reduction": "sum"} if loss.reduction == "sum" else {}
         case BinaryCrossEntropy(pos_weight=1, reduction="mean"):
             name, options = "BinaryCrossentropy", {"from_logits": True}

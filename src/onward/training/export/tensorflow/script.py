@@ -13,7 +13,6 @@ from onward.training.export.script import ALONE, PROGRESS, Text, batches, indent
 from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
 from onward.training.export.tensorflow.losses import called
 from onward.training.export.tensorflow.updates import update
-from onward.training.export.tensorflow.words import loss_call
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Script(InTensorFlow):
             "def loss_of(net: Model, weights: Variables, batch: Any) -> tf.Tensor:",
             '    """What training minimises."""',
             *indented(wrap(f"{self.result} = net({', '.join(self.arguments)}, training={self.trains})")),
-            *indented(self.summed(loss_call, weights)),
+            *indented(self.summed(self._loss_call, weights)),
         ]
 
     def _trained_in(self) -> list[str]:
@@ -135,7 +134,8 @@ class Script(InTensorFlow):
             more = f", *held[:{count}]" if self.average is not None else ", *held"
         loop += wrap(f"changed = update(w, g, tf.cast({factor}lr, w.dtype), {decay}, step{more if count else ''})")
         if self.average is not None:
-            loop += wrap(f"changed.append({self.average!r} * held[{count}] + {1 - self.average!r} * changed[0])")
+            share = self.average
+            loop += wrap(f"changed.append({share!r} * held[{count}] + (1 - {share!r}) * changed[0])")
         loop += [
             f"for own, after in zip([w{', *held' if self._slots else ''}], changed, strict=True):",
             "    own.assign(after)",

@@ -31,10 +31,12 @@ NUMBERS = Words(
 SUMS = ("tf.reduce_sum(abs(w))", "tf.reduce_sum(w * w)")
 
 
-def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
-    """The loss as one number; `batch` is how an input of a name is written."""
+def loss_call(loss: Any, prediction: str, batch: Callable[[str], str], *, flat: bool = False) -> str:
+    """The loss as one number; `batch` is how an input of a name is written. `flat`: predictions have two axes."""
     wanted = batch(getattr(loss, "labels", "labels"))
     match loss:
+        case CrossEntropy(weight=None, ignore_index=None, label_smoothing=0, soft=False) if flat:
+            each = f"tf.nn.sparse_softmax_cross_entropy_with_logits({wanted}, {prediction})"
         case CrossEntropy() | NegativeLogLikelihood():
             return _class_loss(loss, prediction, wanted)
         case CausalLM():

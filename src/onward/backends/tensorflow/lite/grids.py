@@ -179,7 +179,7 @@ def _fits(node: ir.Node, grid: Grid) -> bool:
     sizes = np.abs(grid.integers.astype(int))
     if grid.dtype != _D.INT8 or grid.zero.any() or sizes.max(initial=0) > LARGEST:
         return False
-    if grid.axis is None or layers == {"Conv"}:
+    if grid.axis is None or (layers == {"Conv"} and sizes.ndim == 4):  # others are reshaped
         return True
     others = tuple(axis for axis in range(sizes.ndim) if axis != grid.axis % sizes.ndim)
     return layers <= {"Gemm", "MatMul"} and set(sizes.max(others).tolist()) <= {0, LARGEST}
