@@ -18,7 +18,7 @@ ABOUT = "scoreboard.md"
 
 def ours() -> dict[str, str]:
     """Runners of generated source, by what that is made for."""
-    return {one.name: one.title for one in backends() if one.is_covered}
+    return {one.name: one.title for one in backends()}
 
 
 def markdown(board: Board) -> str:

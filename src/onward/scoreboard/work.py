@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onward.advice.extras import PROGRAMS
 from onward.backends.backend import backend, names
 from onward.engine.jobs import Work
 from onward.errors import OnwardError
@@ -48,7 +49,9 @@ class Making:
 def begin(job: Job) -> None:
     """Import what the runner needs, and let it use one thread."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    importlib.import_module(find(job.runner)[0].package)
+    package = find(job.runner)[0].package
+    if package not in PROGRAMS:
+        importlib.import_module(package)
     if (name := job.runner.partition(":")[0]) in names():
         backend(name).use_threads(1)
     if job.what != "dtypes":

@@ -141,3 +141,36 @@ def test_signs_of_signs() -> None:
     start = '<ir_version: 10, opset_import: ["" : 21]>'
     text = f"{start} g (float[2] x) => (float[2] y) {{ a = Neg (x) b = Neg (a) y = Neg (b) }}"
     same(onnx.parser.parse_model(text), [floats(2)])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_the_least_integer_by_minus_one(dtype: Any) -> None:
+    """Octave divides as the processor does, which is interrupted there, and does not go on."""
+    a = np.array([np.iinfo(dtype).min, 7, -7, 5], dtype)
+    b = np.array([-1, -2, 2, -1], dtype)
+    low = a[0]
+    run = prepare("matlab", load(node_model("Div", [a, b])[0]))
+    np.testing.assert_array_equal(run({"in0": a, "in1": b})["out0"], np.array([low, -3, -3, -5], dtype))
+    for fmod, wanted in ((0, [0, -1, 1, 0]), (1, [0, 1, -1, 0])):
+        run = prepare("matlab", load(node_model("Mod", [a, b], fmod=fmod)[0]))
+        np.testing.assert_array_equal(run({"in0": a, "in1": b})["out0"], np.array(wanted, dtype))
+
+
+def test_floats_at_their_edges() -> None:
+    x = np.array([-np.inf, -1, -0.0, 0, 1, np.inf, np.nan, -8, 3.4e38], np.float32)
+    powers = np.array([-np.inf, -0.5, 0, 1 / 3, 3, np.inf, np.nan, -1], np.float32)
+    pairs = [np.repeat(x, len(powers)), np.tile(powers, len(x))]
+    same(node_model("Pow", pairs)[0], pairs)
+    divisors = np.array([1e-10, 3e-3, -3, np.inf, 2.5], np.float32)
+    pairs = [np.repeat(np.append(x[np.isfinite(x)], 7.5).astype(np.float32), 5), np.tile(divisors, 7)]
+    run = prepare("matlab", load(node_model("Mod", pairs, fmod=1)[0]))
+    np.testing.assert_array_equal(run({"in0": pairs[0], "in1": pairs[1]})["out0"], np.fmod(*pairs))
+    same(node_model("Clip", [x, None, np.float32(2)])[0], [x, np.float32(2)])
+
+
+def test_many_small_numbers_add_up() -> None:
+    """Sums in single precision lose a digit over thousands of classes."""
+    x = floats(3, 20_000)
+    (found,) = prepare("matlab", load(node_model("Softmax", [x], axis=-1)[0]))({"in0": x}).values()
+    exact = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    np.testing.assert_allclose(found, exact / exact.sum(-1, keepdims=True), rtol=1e-6)

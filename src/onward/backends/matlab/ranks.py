@@ -35,6 +35,7 @@ BROADCAST = frozenset(
     "Add Sub Mul Div Mod Pow And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift Equal Less LessOrEqual Greater "  # noqa: SIM905
     "GreaterOrEqual Min Max Sum Mean Where".split()
 )
+BODIES = frozenset({"If", "Loop", "Scan"})
 FIXED = {
     "NonZero": 2,
     "MelWeightMatrix": 2,
@@ -118,6 +119,8 @@ def _rank(node: ir.Node, place: int) -> Rank:
     if node.domain not in ("", "ai.onnx"):
         return None
     op, ranks = node.op_type, [None if v is None or v.shape is None else len(v.shape) for v in node.inputs]
+    if op in BODIES:
+        return _of_body(node, place)
     if op in FIXED:
         return FIXED[op]
     if op in SAME:
@@ -129,6 +132,24 @@ def _rank(node: ir.Node, place: int) -> Rank:
         return max(known) if len(known) == len(ranks) else None
     rule = RULES.get("Reduce" if op.startswith("Reduce") else op)
     return None if rule is None else rule(node, ranks)
+
+
+def _of_body(node: ir.Node, place: int) -> Rank:
+    """What the branches of an If agree in; what a loop hands on, if it stays the same, or collects."""
+    bodies = [
+        attribute.as_graph() for attribute in node.attributes.values() if attribute.type == ir.AttributeType.GRAPH
+    ]
+    first = 1 if node.op_type == "Loop" else 0
+    shapes = [body.outputs[first + place].shape for body in bodies]
+    ranks = {None if shape is None else len(shape) for shape in shapes}
+    rank = ranks.pop() if len(ranks) == 1 else None
+    if node.op_type == "If" or rank is None:
+        return rank
+    carried = len(node.inputs) - 2 if first else len(node.inputs) - (node.attributes.get_int("num_scan_inputs", 0) or 0)
+    if place >= carried:
+        return rank + 1
+    start = node.inputs[2 * first + place]
+    return rank if start is not None and start.shape is not None and len(start.shape) == rank else None
 
 
 def _reduced(node: ir.Node, ranks: Sequence[Rank]) -> Rank:

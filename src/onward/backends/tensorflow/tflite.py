@@ -164,7 +164,7 @@ def _refusal(words: str, select_tf_ops: bool, advised: str) -> OnwardError:
         return UnsupportedError(f"TensorFlow Lite has no {lacking['Custom ops']}")
     if lacking["TF Select ops"] and not select_tf_ops:
         return UnsupportedError(
-            f"{advised or 'TensorFlow Lite has no ' + lacking['TF Select ops'] + ' of its own'};"
+            f"{advised}{'; ' if advised else ''}TensorFlow Lite has no {lacking['TF Select ops']} of its own;"
             f" {option('select_tf_ops', True)} takes TensorFlow's kernels, which need the larger runtime"
         )
     found = re.search(r"error: (.+)", words)

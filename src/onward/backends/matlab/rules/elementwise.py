@@ -6,13 +6,14 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Binary, Expr, Literal, Name, forced
+from onward.backends.emit.expr import Binary, Expr, Literal, Name, forced, lift
 from onward.backends.matlab.target import COMPLEX, class_of, moves, ops, rule
-from onward.backends.shared.elementwise import equal, is_float, literal, operands, settable
+from onward.backends.shared.elementwise import equal, is_float, limit, literal, operands, settable
 from onward.spec.elementwise import BitShift, IsInf, Mod
 
 _D = ir.DataType
@@ -57,7 +58,10 @@ def divide(e: Emitter, a: Expr, b: Expr) -> Expr:
 def modulo(e: Emitter, a: Expr, b: Expr, p: Mod) -> Expr:
     if is_float(e, a):
         return ops.float_remainder(*operands(e, a, b)) if p.fmod else ops.float_modulo(*operands(e, a, b))
-    return (Name("rem") if p.fmod else Name("mod"))(*operands(e, a, b))
+    number = literal(e, b, a)
+    if number is not None and number > 0:
+        return (Name("rem") if p.fmod else Name("mod"))(a, number)
+    return ops.remainder_of_integers(*operands(e, a, b), not p.fmod)
 
 
 @rule("Pow")
@@ -120,15 +124,17 @@ _extreme("Max", Name("max"), ops.maximum)
 
 @rule("Clip")
 def clip(e: Emitter, x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
-    bounds = [_bound(e, x, bound) for bound in (low, high)]
-    return ops.clip(x, *bounds) if low is not None or high is not None else x
+    last = _largest(e, x)
+    bounds = [limit(e, x, low, -last), limit(e, x, high, last)]
+    return x if bounds == [None, None] else ops.clip(x, *bounds)
 
 
-def _bound(e: Emitter, x: Expr, bound: Expr | None) -> Any:
-    if bound is None:
-        return None
-    number = literal(e, bound, x)
-    return bound if number is None else number
+def _largest(e: Emitter, x: Expr) -> Expr:
+    """The largest finite number of a dtype of floats."""
+    of = e.dtype(x) or _D.FLOAT
+    if of in (_D.FLOAT, _D.DOUBLE):
+        return Name("realmax")(class_of(of))
+    return lift(float(ml_dtypes.finfo(of.numpy()).max)) if is_float(e, x) else lift(0)
 
 
 @rule("Sum")

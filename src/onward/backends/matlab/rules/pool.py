@@ -23,13 +23,22 @@ def max_pool(e: Emitter, x: Expr, p: MaxPool) -> Any:
     rank_of(e, x)
     if e.used(1):
         return Unpack(ops.max_pool_indices(x, *window_of(p), p.storage_order))
-    return ops.max_pool(x, *window_of(p))
+    return ops.max_pool(x, *_shown(p, window_of(p)))
+
+
+def _shown(p: Pool, options: list[Any]) -> list[Any]:
+    """Without what is as usual at the end: dilations of 1, and what is not asked for."""
+    while options[-1] is False:
+        options.pop()
+    if len(options) == 4 and set(p.window.dilations) == {1}:
+        options.pop()
+    return options
 
 
 @rule("AveragePool")
 def average_pool(e: Emitter, x: Expr, p: AveragePool) -> Expr:
     rank_of(e, x)
-    return ops.average_pool(x, *window_of(p), bool(p.count_include_pad))
+    return ops.average_pool(x, *_shown(p, [*window_of(p), bool(p.count_include_pad)]))
 
 
 @rule("LpPool")

@@ -1,14 +1,9 @@
 function y = real_power(x, n)
-% x to the power of n; NaN where the result is no real number.
-y = x .^ n;
-if ~isreal(y) && isreal(x)
-    no_real = x < 0 & n ~= fix(n) & ~isinf(x);
-    y = real(y) + zeros(size(no_real), class(y));
-    y(no_real + zeros(size(y)) > 0) = NaN;
-    if any(isinf(x(:)) & x(:) < 0)
-        z = abs(x) .^ n;
-        at = (isinf(x) & x < 0 & n ~= fix(n)) + zeros(size(y)) > 0;
-        y(at) = z(at);
-    end
-end
+% x to the power of n as IEEE 754 has it; NaN where the result is no real number.
+y = abs(x) .^ n;
+is_below = x < 0 | (x == 0 & 1 ./ x < 0);
+turned = is_below & n == fix(n) & mod(n, 2) == 1;
+y(turned) = -y(turned);
+y(x < 0 & ~isinf(x) & n ~= fix(n)) = NaN;
+y((x == 1 | n == 0) & true(size(y))) = 1;
 end

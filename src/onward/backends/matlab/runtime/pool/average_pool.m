@@ -1,5 +1,14 @@
 function y = average_pool(x, kernel, stride, pads, dilation, ceil_mode, count_pads)
 % The mean of each window; elements of the border count where that is asked for.
+if nargin < 5
+    dilation = ones(size(kernel));
+end
+if nargin < 6
+    ceil_mode = false;
+end
+if nargin < 7
+    count_pads = false;
+end
 rank = numel(kernel);
 own = [size(x), ones(1, rank + 2 - ndims(x))];
 inside = ones([own(1:rank), 1, 1]);

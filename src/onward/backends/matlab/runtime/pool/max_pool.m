@@ -1,5 +1,11 @@
 function y = max_pool(x, kernel, stride, pads, dilation, ceil_mode)
 % The largest element of each window: along one dimension after the other. NaN stays NaN.
+if nargin < 5
+    dilation = ones(size(kernel));
+end
+if nargin < 6
+    ceil_mode = false;
+end
 [y, counts] = ops.pool_window(x, kernel, stride, pads, dilation, ceil_mode, ops.lowest(x));
 missing = isfloat(x) && any(isnan(x(:)));
 for dim = 1:numel(kernel)

@@ -2,9 +2,8 @@ function y = total(x, dims)
 % The sum along dimensions, added up in double precision.
 y = x;
 if ~isempty(dims)
-    y = double(x);
     for dim = dims
-        y = sum(y, dim);
+        y = sum(y, dim, 'double');
     end
     y = cast(y, class(x));
 end
