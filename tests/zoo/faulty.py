@@ -21,7 +21,7 @@ from onward.zoo.found import Found
 from onward.zoo.run import Options, run_all
 from onward.zoo.work import Answer, Job
 
-SECONDS = 1.5
+SECONDS = 2.5
 MEMORY = 400_000_000
 
 
@@ -39,10 +39,8 @@ def hang(first: bool) -> None:
 
 
 def memory(first: bool) -> None:
-    held = []
-    while True:
-        held.append(b"1" * 50_000_000)
-        time.sleep(0.02)
+    held = b"1" * (MEMORY + 100_000_000)
+    time.sleep(len(held))
 
 
 def full(first: bool) -> None:

@@ -95,6 +95,7 @@ ACTIVATIONS = [
     New("HardSwish", 22, 13, [X * 4], rtol=1e-5),
     New("Mish", 22, 13, [X], rtol=1e-5),
     New("Celu", 12, 11, [X], {"alpha": 0.7}, rtol=1e-5),
+    New("Celu", 12, 11, [X], {"alpha": -1.5}, refused="alpha is below 0"),
     New("ThresholdedRelu", 22, 9, [X], {"alpha": 0.3}),
     New("Elu", 22, 13, [X], {"alpha": 0.3}),
     New("PRelu", 16, 13, [X, floats(4)]),

@@ -67,6 +67,8 @@ def mish(node: ir.Node, op: Older) -> None:
 @downgrade("Celu", since=12)
 def celu(node: ir.Node, op: Older) -> None:
     x, alpha = needed(node, 0), take(node, "alpha", 1.0)
+    if alpha < 0:
+        refuse("alpha is below 0")
     op.replace(op("Mul", op("Elu", op("Div", x, op.number(alpha, x)), alpha=1.0), op.number(alpha, x)))
 
 

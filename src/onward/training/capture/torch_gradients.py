@@ -51,6 +51,8 @@ def check_gradients(
     import torch
 
     copied = copy.deepcopy(module).cpu().train(trains)
+    if any(map(_is_half, copied.parameters())):  # the graph is trained in float32
+        copied, args = copied.float(), torch.utils._pytree.tree_map(lambda a: a.float() if _is_half(a) else a, args)
     for part in copied.modules():
         if isinstance(part, torch.nn.modules.dropout._DropoutNd):
             part.p = 0.0
@@ -87,6 +89,12 @@ def check_gradients(
             "(detach, no_grad) or has some of its own (autograd.Function), and a graph does not say so. Freeze this "
             "parameter (requires_grad_(False)), or train in PyTorch"
         )
+
+
+def _is_half(part: Any) -> bool:
+    import torch
+
+    return isinstance(part, torch.Tensor) and part.dtype in (torch.float16, torch.bfloat16)
 
 
 def _drawn(args: tuple[Any, ...], seed: int) -> tuple[Any, ...]:
