@@ -174,6 +174,8 @@ def page(table: Table, about: str) -> str:
 Written by `python benchmarks/speed_matlab.py`. Each network is exported by PyTorch, converted to MATLAB source and
 verified; then Octave and ONNX Runtime compute the same image in turns, on one thread each. Convolutions are products
 of matrices, so the BLAS that Octave uses decides: with Debian's reference BLAS it is several times slower.
+OpenBLAS takes kernels for AVX2 on some processors that have AVX-512; `OPENBLAS_CORETYPE=SkylakeX` in the environment
+chooses faster ones there.
 
 {markdown(table)}
 The median over rounds of processor time, and of one divided by the other; in brackets the fastest by the fastest.
