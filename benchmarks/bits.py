@@ -1,7 +1,7 @@
 """Models in fewer bits beside the tools there are: writes docs/measured/bits.md.
 
     python benchmarks/bits.py --peer PYTHON        all parts; PYTHON is one that has onnxconverter-common
-    python benchmarks/bits.py --only int4          one of floats, int8 and int4; prints it
+    python benchmarks/bits.py --only int4          one of floats, int8 and int4
     python benchmarks/bits.py --largest 20         float16 of models of at most 20 MB
 
 Real models are those of `zoo.csv` that are ONNX files and compute in 32 bits, each in a process of its own. Errors are
@@ -79,7 +79,7 @@ def packings() -> dict[str, tuple[float, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["floats", "int8", "int4"], help="print one part; writes nothing")
+    parser.add_argument("--only", choices=["floats", "int8", "int4"], help="write this part of the page alone")
     parser.add_argument("--peer", metavar="PYTHON", default="", help="one that has onnxconverter-common")
     parser.add_argument("--largest", type=float, default=150.0, metavar="MB", help="of a file (default: 150)")
     args = parser.parse_args()
@@ -93,15 +93,18 @@ def main() -> None:
         "int8": ("int8, beside labels", bits_int8.lines),
         "int4": ("int4, on a decoder", int4),
     }
-    lines = ["# Fewer bits", "", "Written by `benchmarks/bits.py`; times are ratios of runs that take turns.", ""]
     for name, (title, part) in parts.items():
         if args.only in (None, name):
-            lines += [f"## {title}", "", *part(), ""]
-    lines.append(describe("onward", "onnxruntime", "onnx"))
-    print("\n".join(lines))
-    if args.only is None:
-        PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        print(f"wrote {PAGE}")
+            write_section(title, [*part(), "", describe("onward", "onnxruntime", "onnx")])
+
+
+def write_section(title: str, lines: list[str]) -> None:
+    """Put a section in the place of the one that the page has."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(f"## {title}\n")
+    _, line, after = rest.partition("\n## ")
+    text = "\n".join([f"{before}## {title}", "", *lines, ""]) + line + after
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"wrote {title} in {PAGE}")
 
 
 if __name__ == "__main__":

@@ -58,6 +58,8 @@ class Row:
     layers: str = ""
     calibrated: float = 0.0
     """The accuracy on the data that it was calibrated on."""
+    agreed: float = 1.0
+    """The share of rows whose class is that of the floats."""
 
 
 def digits() -> Task:
@@ -122,12 +124,14 @@ def rows(task: Task) -> dict[str, Row]:
     few = {name: array[:TIMED] for name, array in task.test[0].items()}
     times = ratios([partial(each, few) for each in runs])
     expected = [run(inputs) for inputs in task.test]
+    classes = [next(iter(outputs.values())).argmax(axis=1) for outputs in expected]
     for (name, model, layers), other, time in zip(models, runs, times, strict=True):
         outputs = [other(inputs) for inputs in task.test]
         errors = [e.overall for a, b in zip(expected, outputs, strict=True) for e in measure(a, b).values()]
         calibrated = accuracy([other(inputs) for inputs in task.samples], task.marks)
         size = model.nbytes / task.model.nbytes
-        found[name] = Row(accuracy(outputs, task.truth), float(np.mean(errors)), size, time, layers, calibrated)
+        right, agreed = accuracy(outputs, task.truth), accuracy(outputs, classes)
+        found[name] = Row(right, float(np.mean(errors)), size, time, layers, calibrated, agreed)
     return found
 
 
@@ -142,14 +146,15 @@ def lines(only: str | None = None) -> Iterator[str]:
         kept = dict(json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines())
     yield f"The digits of `examples/digits`, calibrated on {ROWS} rows and judged on {1797 - ROWS} others, and networks"
     yield f"of `keras.applications` that `benchmarks/labelled.py` taught {CLASSES} shapes, in images of {SIZE} × {SIZE}"
-    yield f"with noise: calibrated on {CALIBRATED}, and judged on {JUDGED} others. *Error* is that of the outputs,"
+    yield f"with noise: calibrated on {CALIBRATED}, and judged on {JUDGED} others. *As floats* is the share of those"
+    yield "for which the answer is that of the floats, be it right or wrong; *error* is that of the outputs,"
     yield f"*time* that of a run of {TIMED} images beside the floats, of the processor."
     yield "*Tool* is `onnxruntime.quantization.quantize_static`: as it is, behind `quant_pre_process`, and as its"
     yield "documentation advises for processors with VNNI. What it writes may saturate on those without; Onward's"
     yield "weights have 7 bits, so that nothing does."
     yield ""
-    yield "| network | | right | on the data of calibration | error | weights | time | layers in int8 |"
-    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    yield "| network | | right | as floats | on the data of calibration | error | weights | time | layers in int8 |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
     for name, task in tasks().items():
         if only is not None and name != only:
             continue
@@ -162,5 +167,6 @@ def lines(only: str | None = None) -> Iterator[str]:
         for place, (title, cells) in enumerate(kept[name].items()):
             row = Row(**cells)
             numbers = f"{row.error:.1e} | {row.weights:.2f} | {row.time:.2f}" if place else "| 1 | 1"
-            right = f"{100 * row.accuracy:.2f} % | {100 * row.calibrated:.2f} %"
+            agreed = f"{100 * row.agreed:.2f} %" if place else ""
+            right = f"{100 * row.accuracy:.2f} % | {agreed} | {100 * row.calibrated:.2f} %"
             yield f"| {'' if place else name} | {title} | {right} | {numbers} | {row.layers} |"

@@ -22,7 +22,7 @@ import numpy as np
 
 KEPT = Path("build/labelled")
 SIZE, CLASSES = 64, 8
-TAUGHT, JUDGED = 4000, 2000
+TAUGHT, JUDGED = 4000, 10_000
 NETWORKS: dict[str, dict[str, Any]] = {
     "MobileNetV2": {"alpha": 0.5},
     "MobileNetV3Small": {"include_preprocessing": False},
