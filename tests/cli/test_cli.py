@@ -351,7 +351,7 @@ def test_inspect_as_json(run: Run) -> None:
     counts = {row["op"]: row["count"] for row in found["ops"]}
     assert counts["Conv"] == sum(n.op_type == "Conv" for n in proto.graph.node)
     assert found["backends"] == {
-        name: {"supported": True, "unsupported": []} for name in ("jax", "tensorflow", "torch")
+        name: {"supported": True, "unsupported": []} for name in ("jax", "matlab", "tensorflow", "torch")
     }
     weights = {w["name"]: w for w in inspected(run, DIGITS, "--weights")["weights"]}
     assert weights["head.weight"] == {"name": "head.weight", "dtype": "float", "shape": [10, 32], "bytes": 1280}

@@ -31,10 +31,10 @@ CONVERT_LIMIT, INSPECT_LIMIT = 1.6, 0.6
 HELP_LIMIT, FILE_LIMIT = 2.2, 4.5
 """The same of a help text, in imports of numpy, and of a look at a small file, in imports of onnx."""
 
-OWN = {
-    name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.")
-    for name in ("torch", "tensorflow", "keras")
-} | {
+OWN = {name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.") for name in ("torch", "keras")} | {
+    "tensorflow": tuple(
+        f"onward.backends.tensorflow.{name}" for name in ("load", "runtime.", "lite.runtime.", "lite.single.")
+    ),
     "jax": (
         *(f"onward.backends.jax.{name}" for name in ("load", "runtime.", "stablehlo")),
         "onward.frontends.jax.layers",

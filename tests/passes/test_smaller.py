@@ -131,11 +131,11 @@ def test_bodies_go_on_to_read_what_they_capture(sign: int) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(OnwardError, match=r"no pass 'scaling'; there are initializers, .*; did you mean scalings"):
+    with pytest.raises(OnwardError, match=r"no pass 'scaling'; there are inputs, .*; did you mean scalings"):
         smaller(with_body(), ["scaling"])
     with pytest.raises(OnwardError, match="training information"):
         smaller(trained())
     assert set(PASSES) == {
-        *("initializers", "shapes", "neutral", "constants", "branches", "moves"),
+        *("inputs", "initializers", "shapes", "neutral", "constants", "branches", "moves"),
         *("weights", "scalings", "pads", "recurrence", "idioms", "attention", "equal"),
     }

@@ -39,7 +39,7 @@ def fitted(value: Any, wanted: Any, where: str) -> Any:
                 continue
     elif kind is Literal and value in inner:
         return value
-    elif kind in (list, tuple, Sequence) and isinstance(value, list):
+    elif kind in (list, tuple, Sequence) and isinstance(value, list | tuple):
         kinds = inner if kind is tuple and inner and inner[-1] is not ... else [inner[0]] * len(value)
         if len(kinds) == len(value):
             made = [fitted(one, own, where) for one, own in zip(value, kinds, strict=True)]
