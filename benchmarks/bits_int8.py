@@ -146,7 +146,7 @@ def lines(only: str | None = None) -> Iterator[str]:
         kept = dict(json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines())
     yield f"The digits of `examples/digits`, calibrated on {ROWS} rows and judged on {1797 - ROWS} others, and networks"
     yield f"of `keras.applications` that `benchmarks/labelled.py` taught {CLASSES} shapes, in images of {SIZE} × {SIZE}"
-    yield f"with noise: calibrated on {CALIBRATED}, and judged on {JUDGED} others. *As floats* is the share of those"
+    yield f"with noise: calibrated on {CALIBRATED}, and judged on {JUDGED:,} others. *As floats* is the share of those"
     yield "for which the answer is that of the floats, be it right or wrong; *error* is that of the outputs,"
     yield f"*time* that of a run of {TIMED} images beside the floats, of the processor."
     yield "*Tool* is `onnxruntime.quantization.quantize_static`: as it is, behind `quant_pre_process`, and as its"
