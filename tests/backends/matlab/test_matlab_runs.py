@@ -174,3 +174,21 @@ def test_many_small_numbers_add_up() -> None:
     (found,) = prepare("matlab", load(node_model("Softmax", [x], axis=-1)[0]))({"in0": x}).values()
     exact = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
     np.testing.assert_allclose(found, exact / exact.sum(-1, keepdims=True), rtol=1e-6)
+
+
+def test_casts_at_their_edges() -> None:
+    """Floats below zero wrap around, as do whole numbers of more than 53 bits; 8 bits of exponent have no infinity."""
+
+    def cast(x: np.ndarray[Any, Any], to: int, **attributes: Any) -> Any:
+        loaded = load(node_model("Cast", [x], to=to, opset=25, **attributes)[0])
+        return next(iter(prepare("matlab", loaded)({loaded.ir.graph.inputs[0].name or "": x}).values()))
+
+    low = np.float32([[-1.5, -3], [0, 7]])
+    np.testing.assert_array_equal(cast(low, onnx.TensorProto.UINT64), low.astype(np.int64).astype(np.uint64))
+    large = np.array([2**63 - 1, -(2**63), (2**63 - 1) // 3], np.int64)
+    assert [int(number) for number in cast(large, onnx.TensorProto.INT4)] == [-1, 0, -6]
+    x = np.float32([1.5, 3e38, np.inf, 0, 1e-40])
+    for saturate, mode in itertools.product((0, 1), ("up", "down", "nearest")):
+        found = cast(x, onnx.TensorProto.FLOAT8E8M0, saturate=saturate, round_mode=mode)
+        wanted = numpy_helper.to_float8e8m0(x, bool(saturate), mode)
+        np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))

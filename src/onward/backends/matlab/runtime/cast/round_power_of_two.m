@@ -1,29 +1,21 @@
 function y = round_power_of_two(x, saturate, mode)
-% Rounded to powers of two: 'up', 'down', or to the 'nearest' one.
-z = abs(double(x));
-[f, e] = log2(z);
-down = e - 1;
-exact = f == 0.5;
+% The exponents of single precision alone, rounded 'up', 'down', or to the 'nearest' one.
+y = single(x);
+number = typecast(y(:), 'uint32');
+exponent = double(bitand(bitshift(number, -23), 255));
+fraction = bitand(number, 2 ^ 23 - 1);
+half = 2 ^ 22;
 switch mode
     case 'up'
-        e = down + ~exact;
+        added = fraction > 0;
     case 'down'
-        e = down;
+        added = false(size(fraction));
     otherwise
-        e = down + (f >= 0.75);
+        added = fraction > half | (fraction == half & exponent > 0);
 end
-if saturate
-    e = max(min(e, 127), -127);
-end
-y = single(2 .^ e);
-y(e > 127) = NaN;
-y(e < -127) = NaN;
-y(z == 0) = single(2 ^ -127);
-if saturate
-    y(isinf(z)) = single(2 ^ 127);
-else
-    y(isinf(z)) = NaN;
-    y(z == 0) = NaN;
-end
-y(isnan(x)) = NaN;
+rounded = min(exponent + added, 255 - saturate);
+rounded(exponent == 255) = 255;
+power = single(2 .^ (rounded - 127));
+power(rounded == 255) = NaN;
+y(:) = power;
 end

@@ -18,7 +18,11 @@ elseif isinteger(x)
 else
     whole = fix(x);
     whole(isnan(whole)) = 0;
-    if any(strcmp(kind, {'int64', 'uint64'}))
+    if strcmp(kind, 'uint64') && any(whole(:) < 0)
+        y = cast(whole, kind);
+        low = whole < 0;
+        y(low) = typecast(int64(whole(low)), kind);
+    elseif any(strcmp(kind, {'int64', 'uint64'}))
         y = cast(whole, kind);
     elseif all(abs(whole(:)) < 2 ^ 53)
         y = ops.wrap(int64(whole), kind);
