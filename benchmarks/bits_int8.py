@@ -6,14 +6,14 @@ import json
 import logging
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from held_to_avx2 import is_held
-from labelled import CLASSES, JUDGED, NETWORKS, SIZE, fed, taught
+from labelled import CLASSES, JUDGED, NETWORKS, SIZE, fed, judged, taught
 from turns import ratios
 
 import onward
@@ -21,7 +21,7 @@ from onward.bits.integers import quantized
 from onward.bits.search import accuracy
 from onward.model import Model
 from onward.runners import prepare
-from onward.runners.calls import Inputs
+from onward.runners.calls import Inputs, Outputs
 from onward.verification.compare import measure
 
 ROOT = Path(__file__).parents[1]
@@ -45,8 +45,8 @@ class Task:
     model: Model
     samples: list[Inputs]
     marks: list[Any]
-    test: list[Inputs]
-    truth: list[Any]
+    tests: Callable[[], Iterator[tuple[list[Inputs], list[Any]]]]
+    """Others with their marks, some at a time."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Row:
     """The accuracy on the data that it was calibrated on."""
     agreed: float = 1.0
     """The share of rows whose class is that of the floats."""
+    spread: float = 0.0
+    """The standard error of the accuracy less that of the floats, which is of the same rows."""
 
 
 def digits() -> Task:
@@ -68,14 +70,16 @@ def digits() -> Task:
     data = sklearn.datasets.load_digits()
     images, labels = (data.images / 16).astype(np.float32)[:, None], data.target
     model = onward.load(ROOT / "examples/digits/digits.onnx")
-    return Task(model, *_sets("image", images[:ROWS], labels[:ROWS]), *_sets("image", images[ROWS:], labels[ROWS:]))
+    others = _sets("image", images[ROWS:], labels[ROWS:])
+    return Task(model, *_sets("image", images[:ROWS], labels[:ROWS]), lambda: iter([others]))
 
 
 def network(name: str) -> Task:
     model = onward.load(taught(name))
     entry = model.ir.graph.inputs[0].name or ""
-    one, other = fed(CALIBRATED, 3), fed(JUDGED, 2)
-    return Task(model, *_sets(entry, one.images, one.labels), *_sets(entry, other.images, other.labels))
+    one = fed(CALIBRATED, 3)
+    others = partial(map, lambda some: _sets(entry, some.images, some.labels))
+    return Task(model, *_sets(entry, one.images, one.labels), lambda: others(judged()))
 
 
 def _sets(name: str, images: Any, labels: Any) -> tuple[list[Inputs], list[Any]]:
@@ -117,21 +121,55 @@ def made(task: Task) -> Iterator[tuple[str, Model, str]]:
         yield name, by_tool(task.model, task.samples, **how), ""
 
 
+@dataclass
+class Count:
+    """Of the rows that a network was judged on so far: how many there were, how many it got right, and so on."""
+
+    rows: int = 0
+    right: int = 0
+    agreed: int = 0
+    won: int = 0
+    lost: int = 0
+    """Those that it alone got right, or the floats alone."""
+    errors: list[float] = field(default_factory=list)
+
+    def add(self, expected: Outputs, found: Outputs, truth: Any) -> None:
+        floats, classes = (next(iter(outputs.values())).argmax(axis=1) for outputs in (expected, found))
+        self.rows += len(truth)
+        self.right += int(np.sum(classes == truth))
+        self.agreed += int(np.sum(classes == floats))
+        self.won += int(np.sum((classes == truth) & (floats != truth)))
+        self.lost += int(np.sum((classes != truth) & (floats == truth)))
+        self.errors += [error.overall for error in measure(expected, found).values()]
+
+    @property
+    def spread(self) -> float:
+        return float(np.sqrt(self.won + self.lost - (self.won - self.lost) ** 2 / self.rows) / self.rows)
+
+
 def rows(task: Task) -> dict[str, Row]:
-    found, run = {}, prepare("onnxruntime", task.model)
+    found = {}
     models = list(made(task))
     runs = [prepare("onnxruntime", model) for _, model, _ in models]
-    few = {name: array[:TIMED] for name, array in task.test[0].items()}
+    few = {name: array[:TIMED] for name, array in task.samples[0].items()}
     times = ratios([partial(each, few) for each in runs])
-    expected = [run(inputs) for inputs in task.test]
-    classes = [next(iter(outputs.values())).argmax(axis=1) for outputs in expected]
-    for (name, model, layers), other, time in zip(models, runs, times, strict=True):
-        outputs = [other(inputs) for inputs in task.test]
-        errors = [e.overall for a, b in zip(expected, outputs, strict=True) for e in measure(a, b).values()]
-        calibrated = accuracy([other(inputs) for inputs in task.samples], task.marks)
-        size = model.nbytes / task.model.nbytes
-        right, agreed = accuracy(outputs, task.truth), accuracy(outputs, classes)
-        found[name] = Row(right, float(np.mean(errors)), size, time, layers, calibrated, agreed)
+    counts = [Count() for _ in runs]
+    for samples, truth in task.tests():
+        for inputs, marks in zip(samples, truth, strict=True):
+            expected = runs[0](inputs)
+            for run, count in zip(runs, counts, strict=True):
+                count.add(expected, run(inputs), marks)
+    for (name, model, layers), run, time, count in zip(models, runs, times, counts, strict=True):
+        found[name] = Row(
+            count.right / count.rows,
+            float(np.mean(count.errors)),
+            model.nbytes / task.model.nbytes,
+            time,
+            layers,
+            accuracy([run(inputs) for inputs in task.samples], task.marks),
+            count.agreed / count.rows,
+            count.spread,
+        )
     return found
 
 
@@ -147,11 +185,12 @@ def lines(only: str | None = None) -> Iterator[str]:
     yield f"The digits of `examples/digits`, calibrated on {ROWS} rows and judged on {1797 - ROWS} others, and networks"
     yield f"of `keras.applications` that `benchmarks/labelled.py` taught {CLASSES} shapes, in images of {SIZE} × {SIZE}"
     yield f"with noise: calibrated on {CALIBRATED}, and judged on {JUDGED:,} others. *As floats* is the share of those"
-    yield "for which the answer is that of the floats, be it right or wrong; *error* is that of the outputs,"
+    yield "for which the answer is that of the floats, be it right or wrong; behind ± stands the standard error of the"
+    yield "difference from the floats, of the same images; *error* is that of the outputs,"
     yield f"*time* that of a run of {TIMED} images beside the floats, of the processor."
     yield "*Tool* is `onnxruntime.quantization.quantize_static`: as it is, behind `quant_pre_process`, and as its"
-    yield "documentation advises for processors with VNNI. What it writes may saturate on those without; Onward's"
-    yield "weights have 7 bits, so that nothing does."
+    yield "documentation advises for processors with VNNI. What it writes may saturate on those without. Of Onward's"
+    yield "weights, no two of a channel are large enough for that."
     yield ""
     yield "| network | | right | as floats | on the data of calibration | error | weights | time | layers in int8 |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
@@ -168,5 +207,6 @@ def lines(only: str | None = None) -> Iterator[str]:
             row = Row(**cells)
             numbers = f"{row.error:.1e} | {row.weights:.2f} | {row.time:.2f}" if place else "| 1 | 1"
             agreed = f"{100 * row.agreed:.2f} %" if place else ""
-            right = f"{100 * row.accuracy:.2f} % | {agreed} | {100 * row.calibrated:.2f} %"
+            spread = f" ± {100 * row.spread:.2f}" if place else ""
+            right = f"{100 * row.accuracy:.2f}{spread} % | {agreed} | {100 * row.calibrated:.2f} %"
             yield f"| {'' if place else name} | {title} | {right} | {numbers} | {row.layers} |"

@@ -12,6 +12,7 @@ import argparse
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 
 KEPT = Path("build/labelled")
 SIZE, CLASSES = 64, 8
-TAUGHT, JUDGED = 4000, 10_000
+TAUGHT, JUDGED, AT_ONCE = 4000, 100_000, 5000
 NETWORKS: dict[str, dict[str, Any]] = {
     "MobileNetV2": {"alpha": 0.5},
     "MobileNetV3Small": {"include_preprocessing": False},
@@ -105,6 +106,12 @@ def fed(count: int, seed: int) -> Labelled:
     return Labelled(_given(data.images), data.labels)
 
 
+def judged() -> Iterator[Labelled]:
+    """Images that no network has seen, some at a time."""
+    for first in range(0, JUDGED, AT_ONCE):
+        yield fed(min(AT_ONCE, JUDGED - first), 1000 + first)
+
+
 def main() -> None:
     from onward import load
     from onward.bits.search import accuracy
@@ -117,7 +124,7 @@ def main() -> None:
         if re.search(args.only, name):
             start = time.time()
             model = load(taught(name))
-            data = fed(JUDGED, 2)
+            data = fed(AT_ONCE, 2)
             (entry,) = model.ir.graph.inputs
             right = accuracy([prepare("onnxruntime", model)({entry.name or "": data.images})], [data.labels])
             print(

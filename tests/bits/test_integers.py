@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import onnx_ir as ir
+import onnxruntime
 import pytest
 
 import onward
@@ -33,7 +34,9 @@ def test_layers_are_in_eight_bits(digits: Model, samples: list[dict[str, np.ndar
     found = quantized(digits, samples)
     assert len(found.layers) == 11 and not any(layer.is_float for layer in found.layers)
     weights = [v.const_value.numpy() for v in found.model.ir.graph.initializers.values() if v.dtype == ir.DataType.INT8]
-    assert max(int(np.abs(array).max()) for array in weights if array.size > 64) <= 64  # two products fit into 16 bits
+    for array in weights:
+        channels = np.sort(array.astype(int).reshape(len(array), -1), axis=1)  # two products fit into 16 bits
+        assert array.ndim != 4 or max(channels[:, -2:].sum(axis=1).max(), -channels[:, :2].sum(axis=1).min()) <= 128
     assert 0 < found.loss < 0.05 and found.what == "the outputs"
     assert [v.name for v in found.model.ir.graph.outputs] == [v.name for v in digits.ir.graph.outputs]
 
@@ -139,3 +142,23 @@ def test_a_loss_of_as_many_rows_as_allowed_is_allowed() -> None:
     worse = scores.copy()
     worse[447] = [0.0, 1.0]
     assert Judge([{}], [{"y": scores}], labels).loss(lambda _: {"y": worse}) <= 0.002
+
+
+@pytest.mark.parametrize("op", ["Conv (x, w)", "Conv <group=8> (x, w)", "Conv <kernel_shape=[1,1]> (x, w)"])
+def test_integers_are_exact_on_every_processor(op: str) -> None:
+    """The largest numbers there are, beside the same model computed in floats: ONNX Runtime saturates with AVX2."""
+    shape = (8, 1, 3, 3) if "group" in op else (32, 8, 1, 1) if "kernel" in op else (32, 8, 3, 3)
+    weight = np.ones(shape, np.float32)
+    weight[::2, 0] *= 1.6  # 78 and 49 steps: of two equal numbers each has 64
+    weight[1::4] *= -1
+    proto = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> main (float[batch,8,6,6] x) => (float[batch,C,H,W] y) {{ y = {op} }}'
+    )
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    samples = [{"x": RNG.choice([0.0, 0.5, 1.0], (16, 8, 6, 6)).astype(np.float32)}, {"x": np.ones((2, 8, 6, 6), "f")}]
+    found = quantized(onward.load(proto), samples).model
+    plain = onnxruntime.InferenceSession(found.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
+    for inputs in samples:
+        (y,), expected = plain.run(None, inputs), prepare("onnxruntime:unoptimized", found)(inputs)["y"]
+        step = np.abs(expected).max() / 255
+        assert np.abs(y - expected).max() <= 1.01 * step

@@ -1,5 +1,6 @@
 """What layers multiply is what they compute with, and its rounded numbers make up for one another."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from onward.bits.compensated import Grid, compensated
 from onward.bits.multiplied import Matrix, matrices
 from onward.bits.ranges import STEPS, Ranges
-from onward.bits.seven_bits import LARGEST, Seen, rounded, scales
+from onward.bits.unsaturated import LARGEST, TOGETHER, Seen, rounded, scales
 from onward.graph.infer import infer
 from onward.model import Model, load
 from onward.runners import prepare
@@ -87,14 +88,25 @@ def test_errors_make_up_for_one_another() -> None:
 
 
 @pytest.mark.parametrize("text", ["Conv (x, w)", "Conv <group=3> (x, w)"])
-def test_weights_have_seven_bits(text: str) -> None:
+def test_no_two_weights_of_a_channel_leave_sixteen_bits(text: str) -> None:
     model = layer(text, "4,6,9,8", (9, 6 if "group" not in text else 2, 3, 2))
-    one = matrix(model)
+    found = matrix(model)
+    one = replace(found, array=found.array.copy())
+    one.array[::3, 0, 1, 1] *= 20  # it stands out: with the others it takes all of the bits there are
+    one.array[::3, 1, 1, 1] *= -20
     seen = Seen(one)
     seen.add(one.data(RNG.standard_normal((4, 6, 9, 8)).astype(np.float32), 500))
     numbers = rounded(one, seen).reshape(9, -1) / scales(one)[:, None]
     np.testing.assert_allclose(numbers, np.round(numbers), atol=1e-4)
-    assert np.abs(numbers).max() <= LARGEST + 1e-4
+    numbers = np.sort(np.round(numbers), axis=1)
+    pairs = np.array([numbers[:, -2:].sum(axis=1), -numbers[:, :2].sum(axis=1)])
+    assert pairs.max() <= TOGETHER and 255 * TOGETHER < 2**15
+    assert pairs.max(axis=0).min() >= TOGETHER - 1 and LARGEST >= np.abs(numbers[::3]).max() > 80
+
+
+def test_a_weight_alone_has_eight_bits() -> None:
+    one = matrix(layer("Conv <group=6> (x, w)", "2,6,9,8", (6, 1, 1, 1)))
+    np.testing.assert_allclose(np.abs(one.array.reshape(-1)) / scales(one), LARGEST, rtol=1e-5)
 
 
 def test_what_was_never_seen_is_rounded_to_the_nearest() -> None:

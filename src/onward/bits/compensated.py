@@ -22,12 +22,15 @@ DAMPING = 0.01
 
 @dataclass(frozen=True)
 class Grid:
-    """What a matrix is rounded to, (number - point) · scale, each by column; numbers go from `low` to `high`."""
+    """What a matrix is rounded to, (number - point) · scale, each by column; numbers go from `low` to `high`.
+
+    These two are of all numbers, or of each.
+    """
 
     scale: Numbers
     point: Numbers
-    low: int
-    high: int
+    low: int | Numbers
+    high: int | Numbers
 
 
 def compensated(
@@ -44,8 +47,10 @@ def compensated(
         rows = slice(first, min(first + size, summed))
         one = grid(left[:, rows], rows)
         errors = np.zeros((len(left), rows.stop - first))
+        low, high = (np.broadcast_to(bound, errors.shape) for bound in (one.low, one.high))
         for place, row in enumerate(range(rows.start, rows.stop)):
-            numbers[:, row] = np.clip(np.round(left[:, row] / one.scale) + one.point, one.low, one.high)
+            steps = np.round(left[:, row] / one.scale) + one.point
+            numbers[:, row] = np.clip(steps, low[:, place], high[:, place])
             errors[:, place] = (left[:, row] - (numbers[:, row] - one.point) * one.scale) / factor[row, row]
             left[:, row : rows.stop] -= np.outer(errors[:, place], factor[row, row : rows.stop])
         left[:, rows.stop :] -= errors @ factor[rows, rows.stop :]

@@ -1,7 +1,7 @@
 """Layers in 8-bit integers, calibrated on data, exact on every processor; ONNX Runtime's quantizer writes the file.
 
-Products of uint8 and int8 saturate on processors with AVX2 and without VNNI, unless weights have 7 bits. So they have,
-and are rounded so that their errors make up for one another on the data.
+Products of uint8 and int8 saturate on processors with AVX2 and without VNNI, unless two weights together take no more
+than 8 bits. So it is here, and they are rounded so that their errors make up for one another on the data.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.bits.alone import effects
 from onward.bits.chosen import check_patterns, is_named
-from onward.bits.observed import FOLLOW, LAYERS, Observed, is_layer, pieces, with_outputs
+from onward.bits.observed import LAYERS, Observed, is_layer, pieces, result, with_outputs
 from onward.bits.quantizer import Quantizer
 from onward.bits.ranges import Choice
 from onward.bits.search import Judge, fewest_left, ranked_by
@@ -22,7 +23,6 @@ from onward.canon.opset import at_opset
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.names import Names
-from onward.graph.replace import only_user
 from onward.model import Model
 from onward.passes.fewer.smaller import smaller
 from onward.runners import prepare
@@ -33,6 +33,8 @@ PER_CHANNEL_FROM = 13
 WITHOUT = ("idioms", "recurrence", "equal", "branches")
 """Passes that would change what a layer is, or gain nothing here."""
 CHOICES: tuple[Choice, ...] = ("all", "nearest")
+RUN = 2
+"""Parts of the samples that each layer is measured on."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,12 @@ def quantized(
         return judge.loss(prepare("onnxruntime", made[key]))
 
     loss = attempt([])
-    losses = _losses(source, made[()], layers, pieces(source, samples)[:2])
+    losses = _losses(source, made[()], layers, pieces(source, samples)[:RUN])
     floats: list[str] = []
     if most is not None and loss > most:
-        ranked = [name for name in ranked_by(losses, losses.__getitem__) if name not in always]
-        floats, loss = fewest_left(ranked, attempt, most)
+        asked = [name for name in layers if name not in always]
+        alone = effects(source, asked, quantizer.weights, quantizer.ranges(choice), pieces(source, samples)[:RUN], told)
+        floats, loss = fewest_left(ranked_by(asked, alone.__getitem__), attempt, most)
     stay = {*always, *floats}
     found = [Layer(name, node.op_type, losses[name], name in stay) for name, node in layers.items()]
     return Quantized(made[tuple(floats)], tuple(found), loss, judge.what)
@@ -148,9 +151,7 @@ def _losses(source: Model, made: Model, layers: Mapping[str, ir.Node], samples: 
 def _results(layer: ir.Node) -> Iterator[str]:
     """What it gives, or what the op behind it does that it took over."""
     yield layer.outputs[0].name or ""
-    follower = only_user(layer.outputs[0])
-    if follower is not None and follower.op_type in FOLLOW:
-        yield follower.outputs[0].name or ""
+    yield result(layer).name or ""
 
 
 def _held(value: ir.Value) -> ir.Value:

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.bits.multiplied import Matrix, matrices
 from onward.bits.ranges import Ranges
-from onward.bits.seven_bits import ROWS, Seen
+from onward.bits.unsaturated import ROWS, Seen
 from onward.graph.replace import constant, is_op, only_user
 from onward.model import Model
 from onward.runners import prepare
@@ -64,14 +64,24 @@ class Observed:
         return Observed(ranges, seen)
 
 
-def _values(layer: ir.Node) -> Iterator[ir.Value]:
-    """What it reads and gives that is in 8 bits."""
-    for value in (*layer.inputs[:2], layer.outputs[0]):
+def held(layer: ir.Node) -> Iterator[ir.Value]:
+    """What it reads and gives that is in 8 bits, the latter behind the op that it took over."""
+    for value in (*layer.inputs[:2], result(layer)):
         if value is not None and constant(value) is None and value.dtype == ir.DataType.FLOAT:
             yield value
+
+
+def result(layer: ir.Node) -> ir.Value:
+    """What it gives, or what the op behind it does that it may take over."""
     follower = only_user(layer.outputs[0])
-    if follower is not None and is_op(follower, *FOLLOW):
-        yield follower.outputs[0]
+    return follower.outputs[0] if follower is not None and is_op(follower, *FOLLOW) else layer.outputs[0]
+
+
+def _values(layer: ir.Node) -> Iterator[ir.Value]:
+    """What has a range."""
+    yield from held(layer)
+    if layer.outputs[0].dtype == ir.DataType.FLOAT:
+        yield layer.outputs[0]
 
 
 def pieces(model: Model, samples: Sequence[Inputs]) -> list[Inputs]:

@@ -14,8 +14,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.bits.observed import FOLLOW, LAYERS, Observed
-from onward.bits.ranges import Choice
-from onward.bits.seven_bits import rounded, scales
+from onward.bits.ranges import Choice, Range
+from onward.bits.unsaturated import rounded, scales
 from onward.model import Model, load
 from onward.runners.calls import Inputs
 
@@ -23,18 +23,23 @@ from onward.runners.calls import Inputs
 class Quantizer:
     def __init__(self, source: Model, samples: Sequence[Inputs], observed: Observed) -> None:
         self._source, self._samples, self._observed = source, samples, observed
-        self._rounded = {name: rounded(*found) for name, found in observed.seen.items()}
+        self.weights = {name: rounded(*found) for name, found in observed.seen.items()}
+        """Rounded ones, by layer."""
 
     def made(self, floats: Collection[str], choice: Choice) -> Model:
         """The model in 8 bits, but the layers named; with ranges by choice."""
         from onnxruntime import quantization
 
-        model, said = self._source.copy(), self._ranges(choice)
+        model = self._source.copy()
+        said: dict[str, list[dict[str, Any]]] = {
+            name: [{"rmin": np.float32(low), "rmax": np.float32(high)}]
+            for name, (low, high) in self.ranges(choice).items()
+        }
         for node in model.ir.graph:
-            if (name := node.name or "") in self._rounded and name not in floats:
+            if (name := node.name or "") in self.weights and name not in floats:
                 weight = node.inputs[1]
                 assert weight is not None and weight.name
-                weight.const_value = ir.tensor(self._rounded[name], name=weight.name)
+                weight.const_value = ir.tensor(self.weights[name], name=weight.name)
                 said[weight.name] = self._scales(name, quantization.QuantType.QInt8)
         with tempfile.TemporaryDirectory(prefix="onward-int8-") as folder, _quietly():
             file, out = Path(folder) / "floats.onnx", Path(folder) / "integers.onnx"
@@ -54,9 +59,9 @@ class Quantizer:
             found = load(out.read_bytes())
         return replace(self._source, ir=found.ir, path=None)
 
-    def _ranges(self, choice: Choice) -> dict[str, list[dict[str, Any]]]:
-        chosen = {name: self._observed.ranges.of(name, choice) for name in self._observed.ranges}
-        return {name: [{"rmin": np.float32(low), "rmax": np.float32(high)}] for name, (low, high) in chosen.items()}
+    def ranges(self, choice: Choice) -> dict[str, Range]:
+        """By value."""
+        return {name: self._observed.ranges.of(name, choice) for name in self._observed.ranges}
 
     def _scales(self, name: str, kind: Any) -> list[dict[str, Any]]:
         matrix, _ = self._observed.seen[name]

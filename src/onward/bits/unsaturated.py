@@ -1,6 +1,7 @@
-"""Weights of 7 bits for each channel: no product of two of them with uint8 leaves 16 bits, in whatever order they come.
+"""Weights in 8 bits of which no two products with uint8 leave 16 bits, in whatever order they come.
 
-They are integers from -64 to 64, and 2 · 64 · 255 is less than 2¹⁵: AVX2 adds up two products in 16 bits.
+AVX2 adds up two products in 16 bits. Two numbers of one channel that have the same sign make 128 at most, and
+128 · 255 is less than 2¹⁵; so a channel whose largest weight stands out has nearly 8 bits, and none has less than 7.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import numpy.typing as npt
 from onward.bits.compensated import Grid, Moments, Numbers, compensated
 from onward.bits.multiplied import Floats, Matrix
 
-LARGEST = 64
+LARGEST, TOGETHER = 127, 128
+"""Of one number, and of two of one sign."""
 AT_ONCE = 1024
 """Of what is summed, how much is looked at together: what goes together in the data takes its square."""
 BLOCK = 64
@@ -43,21 +45,40 @@ class Seen:
 
 def scales(matrix: Matrix) -> Floats:
     """Of each channel of the result."""
-    largest = np.abs(matrix.rows()).max(axis=1)
-    return np.asarray(np.where(largest > 0, largest, 1.0) / LARGEST, np.float32)
+    rows = matrix.rows()
+    needed = np.maximum(*(_needed(sign * rows) for sign in (1, -1)))
+    return np.asarray(np.where(needed > 0, needed, 1.0), np.float32)
+
+
+def _needed(rows: Floats) -> Floats:
+    """The least scale at which the positive weights of each row are few enough steps."""
+    two = np.partition(np.pad(np.maximum(rows, 0), [(0, 0), (2, 0)]), -2, axis=1)[:, -2:]
+    return np.asarray(np.maximum(two.sum(axis=1) / TOGETHER, two[:, 1] / LARGEST), np.float32)
+
+
+def _most(rows: Numbers) -> Numbers:
+    """What each number may be, of rows in steps: the largest of a row as it is, and all others what it leaves them."""
+    first = rows.argmax(axis=1)[:, None]
+    largest = np.clip(np.round(np.take_along_axis(rows, first, axis=1)), TOGETHER - LARGEST, LARGEST)
+    bounds = np.repeat(TOGETHER - largest, rows.shape[1], axis=1)
+    np.put_along_axis(bounds, first, largest, axis=1)
+    return bounds
 
 
 def rounded(matrix: Matrix, seen: Seen) -> Floats:
-    """The weight in numbers of 7 bits, as floats, nearest to the original on what was seen."""
+    """The weight in such numbers, as floats, nearest to the original on what was seen."""
     rows, scale = matrix.rows(), scales(matrix).astype(np.float64)
-    numbers = np.clip(np.round(rows / scale[:, None]), -LARGEST, LARGEST)
+    steps = rows / scale[:, None]
+    low, high = -_most(-steps), _most(steps)
+    numbers = np.clip(np.round(steps), low, high)
     each = len(rows) // matrix.groups
     for group in range(matrix.groups):
         these = slice(group * each, (group + 1) * each)
-
-        def grid(left: Numbers, at: slice, these: slice = these) -> Grid:
-            return Grid(scale[these], np.zeros(each), -LARGEST, LARGEST)
-
         for part, moment in seen.moments(group):
+
+            def grid(left: Numbers, at: slice, these: slice = these, first: int = part.start) -> Grid:
+                found = slice(first + at.start, first + at.stop)
+                return Grid(scale[these], np.zeros(each), low[these, found], high[these, found])
+
             numbers[these, part] = compensated(rows[these, part], moment, BLOCK, grid)
     return matrix.shaped(numbers * scale[:, None])
