@@ -20,7 +20,7 @@ from pathlib import Path
 
 import bits_float16
 import bits_int8
-from machine import describe
+from machine import describe, write_section
 from rich.console import Console
 
 import onward
@@ -95,16 +95,7 @@ def main() -> None:
     }
     for name, (title, part) in parts.items():
         if args.only in (None, name):
-            write_section(title, [*part(), "", describe("onward", "onnxruntime", "onnx")])
-
-
-def write_section(title: str, lines: list[str]) -> None:
-    """Put a section in the place of the one that the page has."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(f"## {title}\n")
-    _, line, after = rest.partition("\n## ")
-    text = "\n".join([f"{before}## {title}", "", *lines, ""]) + line + after
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"wrote {title} in {PAGE}")
+            write_section(PAGE, title, [*part(), "", describe("onward", "onnxruntime", "onnx")])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -43,3 +44,12 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def write_section(page: Path, title: str, lines: Sequence[str]) -> None:
+    """Put a section in the place of the one that the page has, or at its end."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(f"## {title}\n")
+    _, line, after = rest.partition("\n## ")
+    before = before if rest else f"{before.rstrip()}\n\n"
+    page.write_text("\n".join([f"{before}## {title}", "", *lines, ""]) + line + after, encoding="utf-8")
+    print(f"wrote {title} in {page}")

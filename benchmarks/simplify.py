@@ -1,7 +1,6 @@
 """Real models simplified, beside onnxsim and onnxslim: writes docs/measured/simplify.md.
 
-    python benchmarks/simplify.py --peer PYTHON                 PYTHON is one that has onnxsim and onnxslim
-    python benchmarks/simplify.py --peer PYTHON --largest 20    files of at most 20 MB
+    python benchmarks/simplify.py --peer PYTHON --part small    PYTHON is one that has onnxsim and onnxslim
     python benchmarks/simplify.py --peer PYTHON --again NAME    NAME is made again, without a name all are
 
 A model that was measured before is measured again where Onward makes another file of it now.
@@ -31,7 +30,7 @@ from pathlib import Path
 import onnx
 import onnxruntime
 import turns
-from machine import describe
+from machine import describe, write_section
 from rich.console import Console
 from rich.progress import track
 
@@ -60,6 +59,8 @@ FEWEST, LONGEST = 5, 30.0
 """Turns of models that take long, and the seconds after which no more are made."""
 SLOWER = 1.02
 """A run takes longer from here on, and from as far above what the original takes beside itself."""
+PARTS = {"small": ("Files up to 8.5 MB", 0, 8.5e6), "large": ("Larger files", 8.5e6, math.inf)}
+"""Sections of the page, with the bytes that their files have at least and at most."""
 
 
 @dataclass(frozen=True)
@@ -155,18 +156,8 @@ def is_slower(row: Row, result: Result) -> bool:
     return not result.is_left and result.time > SLOWER * max(1.0, row.itself)
 
 
-def page(rows: dict[str, Row], skipped: dict[str, str], largest: float) -> str:
-    names = list(next(iter(rows.values())).results)
-    lines = ["# Fewer nodes", "", *(__doc__ or "").strip().split("\n\n")[-1].splitlines(), ""]
-    lines += [
-        f"Made by `benchmarks/simplify.py --peer PYTHON --largest {largest:g}`, which is in megabytes. A tool that",
-        "fails on a model leaves it as it is: its nodes are those of the original. *Slower* are files whose run takes",
-        f"more than {SLOWER} of the time, and as much more than the original beside itself. Files *left* are those",
-        "in which `onward diff` finds no difference: what their times differ by is noise. Where others leave fewer",
-        "nodes, as of `platerec/decoder.onnx`, they cut packed weights into parts with names of their own; in Onward's",
-        "files weights keep their names, and ONNX Runtime cuts them as it loads these.",
-        "",
-    ]
+def section(rows: dict[str, Row], skipped: dict[str, str]) -> list[str]:
+    names, lines = list(next(iter(rows.values())).results), list[str]()
     lines += [f"| {len(rows)} models | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     kept = {name: {m: r.results[name] for m, r in rows.items() if r.results[name].status == "same"} for name in names}
 
@@ -199,7 +190,7 @@ def page(rows: dict[str, Row], skipped: dict[str, str], largest: float) -> str:
         ]
         lines.append(f"| {model} | {each.nodes} | {each.itself:.2f} | " + " | ".join(cells) + " |")
     lines += ["", *(f"- `{name}`: {why}" for name, why in skipped.items()), *([""] if skipped else [])]
-    return "\n".join([*lines, describe("onward", "onnxruntime", "onnx")]) + "\n"
+    return [*lines, describe("onward", "onnxruntime", "onnx")]
 
 
 def known() -> dict[str, Row]:
@@ -213,18 +204,24 @@ def known() -> dict[str, Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", metavar="PYTHON", default="", help="one that has onnxsim and onnxslim")
-    parser.add_argument("--largest", type=float, default=150.0, metavar="MB", help="of a file (default: 150)")
+    parser.add_argument("--part", choices=list(PARTS), help="write this section of the page alone")
     parser.add_argument("--again", nargs="*", metavar="NAME", help="models whose results are not taken over")
     args = parser.parse_args()
     console = Console(stderr=True)
-    entries = [e for e in listed([LIST]) if e.format == "onnx" and e.size_bytes <= args.largest * 1e6]
     kept = known()
     if args.again is not None:
         kept = {name: each for name, each in kept.items() if args.again and name not in args.again}
+    KEPT.parent.mkdir(exist_ok=True)
+    for name, (title, smallest, largest) in PARTS.items():
+        if args.part in (None, name):
+            entries = [e for e in listed([LIST]) if e.format == "onnx" and smallest < e.size_bytes <= largest]
+            write_section(PAGE, title, measured(entries, args.peer, kept, console))
+
+
+def measured(entries: Sequence[Entry], peer: str, kept: dict[str, Row], console: Console) -> list[str]:
     rows: dict[str, Row] = {}
     skipped: dict[str, str] = {}
-    KEPT.parent.mkdir(exist_ok=True)
-    work: Work[Entry] = Work(partial(row, args.peer, kept), nothing, renewed=1)
+    work: Work[Entry] = Work(partial(row, peer, kept), nothing, renewed=1)
     for entry, done in track(Local(1).map(work, entries, LIMITS), "simplifying", total=len(entries), console=console):
         console.print(entry.name, done.value or done.failure, highlight=False)
         if done.failure:
@@ -234,8 +231,7 @@ def main() -> None:
         with KEPT.open("a", encoding="utf-8") as file:
             results = {tool: asdict(one) for tool, one in each.results.items()}
             file.write(json.dumps([entry.name, each.nodes, each.itself, results, each.made]) + "\n")
-        PAGE.write_text(page(rows, skipped, args.largest), encoding="utf-8")
-    print(f"wrote {PAGE}")
+    return section(rows, skipped)
 
 
 if __name__ == "__main__":

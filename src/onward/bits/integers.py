@@ -73,7 +73,7 @@ def quantized(
     """
     if not samples:
         raise OnwardError("8 bits need data to calibrate on: give some")
-    source = _plain(model)
+    source = plain(model)
     layers = {node.name or "": node for node in source.ir.graph if is_layer(node)}
     check_patterns(keep, layers.values())
     always = [name for name, node in layers.items() if is_named(node, keep)]
@@ -108,7 +108,7 @@ def quantized(
     return Quantized(made[tuple(floats)], tuple(found), loss, judge.what)
 
 
-def _plain(model: Model) -> Model:
+def plain(model: Model) -> Model:
     """A copy with what scales a layer in its weights, and names for all nodes, which the quantizer knows them by."""
     made = model.copy() if model.opset.get("", 0) >= PER_CHANNEL_FROM else at_opset(model, PER_CHANNEL_FROM).model
     if not made.training_info:
