@@ -7,9 +7,9 @@ import pytest
 
 import onward
 from onward.bits.alone import alone, effects
-from onward.bits.integers import plain
 from onward.bits.observed import Observed, is_layer, pieces
 from onward.bits.quantizer import Quantizer
+from onward.bits.ready import ready
 from onward.model import Model
 from onward.runners import prepare
 
@@ -19,7 +19,7 @@ RNG = np.random.default_rng(4)
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return plain(onward.load(DIGITS))
+    return ready(onward.load(DIGITS), {"image": np.zeros((1, 1, 8, 8), np.float32)})
 
 
 def test_alone_is_as_the_quantizer_makes_it(model: Model) -> None:

@@ -12,7 +12,7 @@ import pytest
 import onward
 from onward.bits.integers import quantized
 from onward.bits.search import Judge, accuracy, fewest_left
-from onward.errors import OnwardError, VerificationError
+from onward.errors import OnwardError, UnsupportedError, VerificationError
 from onward.model import Model
 from onward.runners import prepare
 
@@ -162,3 +162,63 @@ def test_integers_are_exact_on_every_processor(op: str) -> None:
         (y,), expected = plain.run(None, inputs), prepare("onnxruntime:unoptimized", found)(inputs)["y"]
         step = np.abs(expected).max() / 255
         assert np.abs(y - expected).max() <= 1.01 * step
+
+
+def model_of(text: str, **arrays: np.ndarray) -> Model:
+    proto = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> main {text}')
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in arrays.items())
+    return onward.load(proto)
+
+
+def images() -> list[dict[str, np.ndarray]]:
+    return [{"x": RNG.standard_normal((8, 4, 6, 6)).astype(np.float32)}]
+
+
+def test_what_the_tool_adds_to_names_clashes_with_none() -> None:
+    """It calls a bias that several layers share by its name and a number, and what it adds by names behind these."""
+    text = """(float[batch,4,6,6] x) => (float[batch,4,6,6] y) {
+        b0 = Conv <kernel_shape=[1,1]> (x, w, b)
+        b_scale = Conv <kernel_shape=[1,1]> (b0, v, b)
+        x_quantized = Mul (b0, b_scale)
+        y = Neg (x_quantized)
+    }"""
+    weights = {name: RNG.standard_normal((4, 4, 1, 1)).astype(np.float32) for name in "wv"}
+    model, samples = model_of(text, **weights, b=np.ones(4, np.float32)), images()
+    found = quantized(model, samples)
+    onnx.checker.check_model(found.model.to_proto(), full_check=True)
+    assert found.loss < 0.05 and len(found.layers) == 2
+    assert {"b0", "b_scale", "x_quantized"} <= {v.name for node in found.model.ir.graph for v in node.outputs}
+
+
+def test_weights_in_another_form_are_weights() -> None:
+    text = """(float[batch,4,6,6] x) => (float[batch,4,4,4] y) {
+        floats = Cast <to=1> (integers)
+        w = Mul (floats, scale)
+        y = Conv (x, w)
+    }"""
+    integers = RNG.integers(-127, 128, (4, 4, 3, 3), dtype=np.int8)
+    scale = np.geomspace(0.001, 0.1, 4, dtype=np.float32).reshape(4, 1, 1, 1)
+    found = quantized(model_of(text, integers=integers, scale=scale), images())
+    held = {v.name: v.const_value for v in found.model.ir.graph.initializers.values()}
+    assert held["w_quantized"].dtype == ir.DataType.INT8 and held["w_scale"].shape == (4,)
+    assert found.loss < 0.02 and {"Cast", "Mul"}.isdisjoint(node.op_type for node in found.model.ir.graph)
+
+
+def test_layers_in_sixteen_or_eight_bits_stay() -> None:
+    text = """(float[batch,4,6,6] x) => (float[batch,4,6,6] y, float[batch,4,6,6] z) {
+        half = Cast <to=10> (x)
+        narrow = Conv <kernel_shape=[1,1]> (half, h)
+        short = Relu (narrow)
+        y = Cast <to=1> (short)
+        d = DequantizeLinear (q, s)
+        z = Conv <kernel_shape=[1,1]> (x, d)
+        PLACE
+    }"""
+    weight = RNG.standard_normal((4, 4, 1, 1)).astype(np.float32)
+    given = {"h": weight.astype(np.float16), "q": np.full((4, 4, 1, 1), 3, np.int8), "s": np.float32([0.5])[0]}
+    with pytest.raises(UnsupportedError, match="compute in 32 bits, and are not quantized yet, there are none"):
+        quantized(model_of(text.replace("PLACE", ""), **given), images())
+    more = text.replace("y, float", "y, float[batch,4,6,6] more, float").replace("PLACE", "more = Conv (x, w)")
+    found = quantized(model_of(more, **given, w=weight), images())
+    assert len(found.layers) == 1 and found.loss < 0.02
+    assert [node.op_type for node in found.model.ir.graph].count("QuantizeLinear") == 2

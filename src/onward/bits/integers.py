@@ -7,7 +7,7 @@ than 8 bits. So it is here, and they are rounded so that their errors make up fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,13 @@ from onward.bits.chosen import check_patterns, is_named
 from onward.bits.observed import LAYERS, Observed, is_layer, pieces, result, with_outputs
 from onward.bits.quantizer import Quantizer
 from onward.bits.ranges import Choice
+from onward.bits.ready import ready
 from onward.bits.search import Judge, fewest_left, ranked_by
-from onward.canon.opset import at_opset
 from onward.errors import OnwardError, UnsupportedError
-from onward.graph.infer import infer
-from onward.graph.names import Names
 from onward.model import Model
-from onward.passes.fewer.smaller import smaller
 from onward.runners import prepare
 from onward.runners.calls import Inputs
 
-PER_CHANNEL_FROM = 13
-"""The opset from which weights have a scale for each channel."""
-WITHOUT = ("idioms", "recurrence", "equal", "branches")
-"""Passes that would change what a layer is, or gain nothing here."""
 CHOICES: tuple[Choice, ...] = ("all", "nearest")
 RUN = 2
 """Parts of the samples that each layer is measured on."""
@@ -73,12 +66,15 @@ def quantized(
     """
     if not samples:
         raise OnwardError("8 bits need data to calibrate on: give some")
-    source = plain(model)
+    source = ready(model, pieces(model, samples)[0])
     layers = {node.name or "": node for node in source.ir.graph if is_layer(node)}
     check_patterns(keep, layers.values())
     always = [name for name, node in layers.items() if is_named(node, keep)]
     if not set(layers) - set(always):
-        raise UnsupportedError(f"no layer of this model ({', '.join(LAYERS)}) can be in 8 bits")
+        raise UnsupportedError(
+            f"no layer of this model ({', '.join(LAYERS)}) can be in 8 bits: of layers that compute in 32 bits, and are"
+            " not quantized yet, there are none" + (" but those that stay as asked" if always else "")
+        )
     run = prepare("onnxruntime", model)
     expected = [run(inputs) for inputs in samples]
     judge, by_outputs = Judge(samples, expected, labels), Judge(samples, expected)
@@ -106,20 +102,6 @@ def quantized(
     stay = {*always, *floats}
     found = [Layer(name, node.op_type, losses[name], name in stay) for name, node in layers.items()]
     return Quantized(made[tuple(floats)], tuple(found), loss, judge.what)
-
-
-def plain(model: Model) -> Model:
-    """A copy with what scales a layer in its weights, and names for all nodes, which the quantizer knows them by."""
-    made = model.copy() if model.opset.get("", 0) >= PER_CHANNEL_FROM else at_opset(model, PER_CHANNEL_FROM).model
-    if not made.training_info:
-        made = smaller(made, WITHOUT).model
-    names, seen = Names(made.ir), set[str]()
-    for node in made.ir.graph:
-        if not node.name or node.name in seen:
-            node.name = names.node(node.name or node.op_type)
-        seen.add(node.name)
-    infer(made.ir)
-    return replace(made, path=None)
 
 
 def _losses(source: Model, made: Model, layers: Mapping[str, ir.Node], samples: Sequence[Inputs]) -> dict[str, float]:

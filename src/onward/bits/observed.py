@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onward.bits.multiplied import Matrix, matrices
 from onward.bits.ranges import Ranges
 from onward.bits.unsaturated import ROWS, Seen
-from onward.graph.replace import constant, is_op, only_user
+from onward.graph.replace import constant, is_op, made_by, only_user
 from onward.model import Model
 from onward.runners import prepare
 from onward.runners.calls import Inputs
@@ -27,7 +27,9 @@ VALUES = 100
 
 
 def is_layer(node: ir.Node) -> bool:
-    return is_op(node, *LAYERS)
+    """Whether it computes in 32 bits what may be in 8, and was not before."""
+    floats = all(value is not None and value.dtype == ir.DataType.FLOAT for value in node.inputs[:2])
+    return is_op(node, *LAYERS) and floats and made_by(node.inputs[1], "DequantizeLinear") is None
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.bits.observed import FOLLOW, LAYERS, Observed
+from onward.bits.observed import FOLLOW, LAYERS, Observed, is_layer
 from onward.bits.ranges import Choice, Range
+from onward.bits.safe_names import SafeNames
 from onward.bits.unsaturated import rounded, scales
 from onward.model import Model, load
 from onward.runners.calls import Inputs
+
+TAKEN = [*LAYERS, *FOLLOW]
 
 
 class Quantizer:
@@ -31,8 +34,9 @@ class Quantizer:
         from onnxruntime import quantization
 
         model = self._source.copy()
+        names = SafeNames(model.ir.graph)
         said: dict[str, list[dict[str, Any]]] = {
-            name: [{"rmin": np.float32(low), "rmax": np.float32(high)}]
+            names.now[name]: [{"rmin": np.float32(low), "rmax": np.float32(high)}]
             for name, (low, high) in self.ranges(choice).items()
         }
         for node in model.ir.graph:
@@ -41,22 +45,24 @@ class Quantizer:
                 assert weight is not None and weight.name
                 weight.const_value = ir.tensor(self.weights[name], name=weight.name)
                 said[weight.name] = self._scales(name, quantization.QuantType.QInt8)
+        others = [node.name for node in model.ir.graph if node.op_type in TAKEN and not _is_taken(node)]
         with tempfile.TemporaryDirectory(prefix="onward-int8-") as folder, _quietly():
             file, out = Path(folder) / "floats.onnx", Path(folder) / "integers.onnx"
-            model.save(file, external_data=False)
+            model.save(file)
             quantization.quantize_static(
                 file,
                 out,
-                _Reader(self._samples),
-                op_types_to_quantize=[*LAYERS, *FOLLOW],
+                _Reader([{names.now[name]: x for name, x in inputs.items()} for inputs in self._samples]),
+                op_types_to_quantize=TAKEN,
                 per_channel=True,
                 reduce_range=True,
                 activation_type=quantization.QuantType.QUInt8,
                 weight_type=quantization.QuantType.QInt8,
-                nodes_to_exclude=list(floats),
+                nodes_to_exclude=[*floats, *others],
                 extra_options={"TensorQuantOverrides": said},
             )
             found = load(out.read_bytes())
+        names.undo(found.ir.graph)
         return replace(self._source, ir=found.ir, path=None)
 
     def ranges(self, choice: Choice) -> dict[str, Range]:
@@ -69,6 +75,10 @@ class Quantizer:
         said = [{"quant_type": kind, "scale": scale, "zero_point": zero} for scale in scales(matrix)]
         said[0]["axis"] = matrix.axis
         return said
+
+
+def _is_taken(node: ir.Node) -> bool:
+    return is_layer(node) or (node.op_type in FOLLOW and node.outputs[0].dtype == ir.DataType.FLOAT)
 
 
 class _Reader:
