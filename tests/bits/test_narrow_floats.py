@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onward
-from onward.bits.narrow_floats import _ranked, candidates, narrowed
+from onward.bits.candidates import candidates
+from onward.bits.narrow_floats import _ranked, narrowed
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.model import Model
@@ -158,6 +159,7 @@ def test_what_a_product_reads_is_moved_in_32_bits() -> None:
         w=RNG.standard_normal((16, 8)).astype(np.float32),
     )
     found = narrowed(model, "float16", [{"x": X}])
+    infer(found.model.ir)
     transpose = next(node for node in found.model.ir.graph if node.op_type == "Transpose")
     assert transpose.inputs[0] is not None and transpose.inputs[0].dtype == ir.DataType.FLOAT
     expected, actual = (prepare("onnxruntime", each)({"x": X})["y"] for each in (model, found.model))

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
+from onward.bits.candidates import Candidate
 from onward.graph.names import Names
 from onward.model import Model
 from onward.passes.cast_around import cast_around
 from onward.runners import prepare
 from onward.runners.calls import Inputs
-
-if TYPE_CHECKING:
-    from onward.bits.narrow_floats import Candidate
 
 AS_IT_STANDS = "onnxruntime:unoptimized"
 """Where ONNX Runtime optimises, it leaves out roundings."""
