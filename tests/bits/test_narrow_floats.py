@@ -8,7 +8,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onward
 from onward.bits.candidates import candidates
-from onward.bits.narrow_floats import _ranked, narrowed
+from onward.bits.narrow_floats import narrowed
+from onward.bits.which_stay import ranked
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.model import Model
@@ -145,8 +146,8 @@ def test_groups_that_move_the_results_come_first() -> None:
     infer(model.ir)
     found = list(candidates(model.ir, ir.DataType.FLOAT16))
     lost = {id(one.node): float(place) for place, one in enumerate(found)}
-    ranked = _ranked(found, lost, lambda group: 9.0 if found[4] in group else 1.0)
-    assert [found.index(one) for one in ranked] == [5, 4, *(i + 1 - 2 * (i % 2) for i in range(32) if i not in (4, 5))]
+    order = ranked(found, lost, lambda group: 9.0 if found[4] in group else 1.0)
+    assert [found.index(one) for one in order] == [5, 4, *(i + 1 - 2 * (i % 2) for i in range(32) if i not in (4, 5))]
 
 
 def test_what_a_product_reads_is_moved_in_32_bits() -> None:

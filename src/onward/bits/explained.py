@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import onnx_ir as ir
 
@@ -23,25 +25,33 @@ from onward.verification.pairs import anywhere, pairs
 Sets = Sequence[tuple[Inputs, Outputs]]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Explained:
-    """By output, the error that rounding to 16 bits makes by itself.
-
-    First it is the noise of the model in 32 bits, as much larger as the rounding is: quickly found, and too little
-    where the runs compared round alike. `widen` measures it, by runs in which each result is off by up to a unit in
-    the last place of 16 bits. Integers have no rounding of their own: of these it is how many change.
-    """
+    """By output, the error that rounding to 16 bits makes by itself; of integers, the share that changes."""
 
     source: Model
     half: ir.DataType
     sets: Sets
-    errors: Mapping[str, Error] = field(init=False)
-    _is_widened: bool = False
 
-    def __post_init__(self) -> None:
-        noise = measure_noise(self.source, list(self.sets))
-        integers = set(_integers(self.sets))
-        self.errors = {name: noise[name] if name in integers else self._coarser(noise[name]) for name in noise}
+    @cached_property
+    def quick(self) -> Mapping[str, Error]:
+        """The noise of the model in 32 bits, as much larger as the rounding is.
+
+        That is quickly found, and too little where the runs compared round alike.
+        """
+        noise, integers = measure_noise(self.source, list(self.sets)), set(_integers(self.sets))
+        return {name: noise[name] if name in integers else self._coarser(noise[name]) for name in noise}
+
+    @cached_property
+    def measured(self) -> Mapping[str, Error]:
+        """The same, or what runs tell in which each result is off by up to half a unit in the last place of 16 bits."""
+        found, how = dict(self.quick), f"results moved as by rounding to {self.half.name.lower()}"
+        with contextlib.suppress(OnwardError):  # of a runtime that has no kernels for it
+            for errors in self._moved():
+                for name, error in errors.items():
+                    if math.isfinite(error.worst) and error.samples:
+                        found[anywhere(name)] = found.get(anywhere(name), Error()) | replace(error, scale=0.0, how=how)
+        return found
 
     def _coarser(self, noise: Error) -> Error:
         least = epsilon(self.half.numpy())
@@ -53,31 +63,15 @@ class Explained:
             how=f"rounding to {self.half.name.lower()}",
         )
 
-    def widen(self) -> bool:
-        """Measure more thoroughly; whether that says more."""
-        if self._is_widened:
-            return False
-        self._is_widened = True
-        found, how = dict(self.errors), f"results moved by a unit of {self.half.name.lower()}"
-        try:
-            for error_by_name in self._moved():
-                for name, error in error_by_name.items():
-                    if math.isfinite(error.worst) and error.samples:
-                        found[anywhere(name)] = found.get(anywhere(name), Error()) | replace(error, scale=0.0, how=how)
-        except OnwardError:  # of a runtime that has no kernels for it
-            return False
-        self.errors = found
-        return True
-
     def _moved(self) -> Iterator[dict[str, Error]]:
         """How far the outputs are off in each run; few of them are run more often."""
-        copy = load(jittered(self.source.to_proto(), unit=epsilon(self.half.numpy())))
+        copy = load(jittered(self.source.to_proto(), unit=epsilon(self.half.numpy()) / 2))
         plain, moved = prepare(AS_IT_STANDS, self.source), prepare(AS_IT_STANDS, copy)
         expected = [plain(inputs) for inputs, _ in self.sets]
         began, samples = time.perf_counter(), 0
         for turn in range(MOST_JITTERS):
             for (inputs, _), outputs in zip(self.sets, expected, strict=True):
-                errors = measure(outputs, moved(inputs), self.errors)
+                errors = measure(outputs, moved(inputs), self.quick)
                 samples += min((error.samples for error in errors.values() if error.samples), default=ENOUGH)
                 yield errors
             if turn + 1 >= JITTERS and (samples >= ENOUGH or time.perf_counter() - began > SECONDS):

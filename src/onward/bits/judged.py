@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from onward.model import Model
 from onward.runners import prepare
 from onward.runners.calls import Inputs, Outputs
 from onward.verification.compare import compare
+from onward.verification.metrics import Error
 from onward.verification.results import OutputResult
 
 Made = Callable[[Model], Model]
@@ -39,21 +40,44 @@ class Judgement:
         return max((one.closeness for one in self.outputs), default=0.0)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A model in 16 bits; the second look at it takes more effort than the first."""
+
+    _made: Made
+    _plain: _Comparison
+    _opened: Callable[[], _Comparison | None]
+
+    @cached_property
+    def quick(self) -> Judgement:
+        """By noise that is quickly found."""
+        return self._plain.held_against(self._outputs, self._plain.explained.quick)
+
+    @cached_property
+    def thorough(self) -> Judgement:
+        """By noise that is measured in 16 bits, and where that does not explain it, by what decisions are made of."""
+        plain = self._plain.held_against(self._outputs, self._plain.explained.measured)
+        if plain.is_good or (opened := self._opened()) is None:
+            return plain
+        found = opened.held_against(opened.run(self._made(opened.source)), opened.explained.measured)
+        if not found.is_good:
+            return found if found.closeness < plain.closeness else plain
+        return Judgement(found.outputs, tuple(one for one in plain.outputs if one.status != "same"))
+
+    @cached_property
+    def _outputs(self) -> list[Outputs]:
+        return self._plain.run(self._made(self._plain.source))
+
+
 class Judge:
-    """Holds models in 16 bits against the original, with more effort only where a difference shows."""
+    """Holds models in 16 bits against the original."""
 
     def __init__(self, source: Model, half: ir.DataType, samples: Sequence[Inputs]) -> None:
         self._source, self._half, self._samples = source, half, samples
         self._plain = _Comparison(source, half, samples)
 
-    def judge(self, made: Made) -> Judgement:
-        plain = self._plain.judge(made(self._source))
-        if plain.is_good or (opened := self._opened) is None:
-            return plain
-        found = opened.judge(made(opened.source))
-        if not found.is_good:
-            return found if found.closeness < plain.closeness else plain
-        return Judgement(found.outputs, tuple(one for one in plain.outputs if one.status != "same"))
+    def tried(self, made: Made) -> Trial:
+        return Trial(made, self._plain, lambda: self._opened)
 
     @cached_property
     def _opened(self) -> _Comparison | None:
@@ -66,14 +90,12 @@ class _Comparison:
         self.source, self._half, self._samples = source, half, samples
         run = prepare("onnxruntime", source)
         self._expected: list[Outputs] = [run(inputs) for inputs in samples]
-        self._explained = Explained(source, half, list(zip(samples, self._expected, strict=True)))
+        self.explained = Explained(source, half, list(zip(samples, self._expected, strict=True)))
 
-    def judge(self, made: Model) -> Judgement:
+    def run(self, made: Model) -> list[Outputs]:
         run = prepare(AS_IT_STANDS, rounding(made, self._half, list(candidates(made.ir, self._half, self._half))))
-        found = [run(inputs) for inputs in self._samples]
-        result = self._held_against(found)
-        return result if result.is_good or not self._explained.widen() else self._held_against(found)
+        return [run(inputs) for inputs in self._samples]
 
-    def _held_against(self, found: Sequence[Outputs]) -> Judgement:
+    def held_against(self, found: Sequence[Outputs], errors: Mapping[str, Error]) -> Judgement:
         pairs = zip(self._expected, found, strict=True)
-        return Judgement(tuple(one for pair in pairs for one in compare(*pair, self._explained.errors)))
+        return Judgement(tuple(one for pair in pairs for one in compare(*pair, errors)))

@@ -10,10 +10,10 @@ import onnx_ir as ir
 
 from onward.bits.candidates import HALVES, SHAPES, Candidate, candidates
 from onward.bits.chosen import check_patterns, is_named
-from onward.bits.judged import Judge, Judgement
+from onward.bits.judged import Judge, Judgement, Trial
 from onward.bits.probe import losses
-from onward.bits.search import ranked_by
 from onward.bits.stored import Storage
+from onward.bits.which_stay import Search
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.unused import remove_unused
@@ -29,8 +29,6 @@ LOST = 0.02
 """A node whose own result is off by more than this, beside itself in 32 bits on the same numbers, stays as it is."""
 SETS = 2
 """How many sets of inputs are run."""
-GROUPS = 16
-"""Into how many parts a model is divided, to see which of them move the results most."""
 ASKED = "as asked"
 
 
@@ -152,7 +150,7 @@ def _within(
     judge: Judge,
     told: Callable[[str], None],
 ) -> Narrowed:
-    """Keep more of the nodes that lose most in 32 bits, until the whole is within what 16 bits allow.
+    """Keep as many more nodes in 32 bits as it takes for the whole to be within what 16 bits allow.
 
     Their weights are stored in 16 bits all the same, unless even that is too much.
     """
@@ -160,44 +158,18 @@ def _within(
     last: Judgement | None = None
     for spared in (True, False):
 
-        def attempt(chosen: Sequence[Candidate], spared: bool = spared) -> Judgement:
+        def attempt(chosen: Sequence[Candidate], spared: bool = spared) -> Trial:
             told(f"checking {len(chosen)} nodes in 16 bits")
-            return judge.judge(lambda base: narrower.made(base, chosen, spared))
+            return judge.tried(lambda base: narrower.made(base, chosen, spared))
 
-        taken, ranked, good = _fewest(left, lost, attempt, least=0 if spared else 1)
-        if good.is_good:
-            every = (*kept.values(), *(_kept(one.node, _share(lost[id(one.node)])) for one in ranked[:taken]))
-            made = narrower.made(narrower.source, ranked[taken:], spared)
-            return Narrowed(made, every, len(ranked) - taken, good.outputs, good.elsewhere)
-        last = good
+        search = Search(left, lost, attempt)
+        best = search.found(least=0 if spared and narrower.changes_weights() else 1)
+        if best is not None:
+            every = (*kept.values(), *(_kept(one.node, _share(lost[id(one.node)])) for one in best.stay))
+            made = narrower.made(narrower.source, best.rest, spared)
+            return Narrowed(made, every, len(best.rest), best.judgement.outputs, best.judgement.elsewhere)
+        last = search.last if search.last.outputs else last
     raise UnsupportedError(_refusal(last))
-
-
-def _fewest(
-    left: Sequence[Candidate],
-    lost: Mapping[int, float],
-    attempt: Callable[[Sequence[Candidate]], Judgement],
-    least: int,
-) -> tuple[int, list[Candidate], Judgement]:
-    """How many of which order have to stay in 32 bits, found by bisection after doubling it, and the last judgement."""
-    ranked = list(left)
-    good = attempt(ranked)
-    if good.is_good or len(ranked) <= least:
-        return 0, ranked, good
-    most, last = len(ranked) - least, good
-    ranked = _ranked(left, lost, lambda group: attempt(group).closeness)
-    failed, taken, step = 0, max(1, len(ranked) // 64), max(1, len(ranked) // 64)
-    while not (last := attempt(ranked[taken:])).is_good:
-        if taken == most:
-            return taken, ranked, last
-        failed, taken, step = taken, min(taken + step, most), 2 * step
-    while taken - failed > 1:
-        middle = (failed + taken) // 2
-        if (tried := attempt(ranked[middle:])).is_good:
-            taken, last = middle, tried
-        else:
-            failed = middle
-    return taken, ranked, last
 
 
 def _refusal(last: Judgement | None) -> str:
@@ -212,17 +184,6 @@ def _refusal(last: Judgement | None) -> str:
         "16 bits are too few for this model: with any of its nodes in them, the result is further off than"
         " rounding explains"
     )
-
-
-def _ranked(
-    found: Sequence[Candidate], lost: Mapping[int, float], effect: Callable[[Sequence[Candidate]], float]
-) -> list[Candidate]:
-    """Those that move the results most first, by groups of neighbours, and in a group those that lose most."""
-    size = -(-len(found) // GROUPS)
-    groups = [found[first : first + size] for first in range(0, len(found), size)]
-    effects = {number: effect(group) for number, group in enumerate(groups)}
-    order = ranked_by(effects, effects.__getitem__)
-    return [one for number in order for one in ranked_by(groups[number], lambda one: lost.get(id(one.node), 0.0))]
 
 
 def _take_from_inputs(graph: ir.Graph) -> None:

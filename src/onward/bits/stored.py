@@ -31,7 +31,7 @@ class Storage:
         self._fitting: dict[int, bool] = {}
 
     def store(self, model: ir.Model, narrow: Reads, is_whole: Callable[[ir.Node], bool]) -> None:
-        """Store what only `narrow` reads, if anyone reads its numbers, and all large weights but those that a whole node reads, in place.
+        """Store what only `narrow` reads, and all large weights but those that a whole node reads, in place.
 
         A Cast gives them back in 32 bits, also to those who could take 16. Weights of bodies move out of them, where
         they are cast once and not in each step.

@@ -116,6 +116,7 @@ def _floats(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
         f" {_count(len(samples), 'set')} of inputs against the model in 32 bits",
     )
     lines = [f"{found.nodes} nodes compute in {bits}"]
+    lines += [f"{one.name}: races that are too near for {bits} go another way: {one.reason}" for one in found.elsewhere]
     if found.kept:
         lines.append(f"{_count(len(found.kept), 'node')} in 32 bits:")
         lines += [f"  {one}" for one in found.kept]

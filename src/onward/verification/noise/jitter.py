@@ -67,7 +67,8 @@ def jittered(model: onnx.ModelProto, seed: int = 0, unit: float | None = None) -
             if name in dtypes and name not in moved:
                 inputs[place] = f"{name}/term/{number}/{place}"
                 drawn = 1009 * seed + number + OTHER_NUMBERS * (1 + place)
-                made.graph.node.extend(_move(name, inputs[place], dtypes[name], _drawing(name, ranks, draws), drawn, unit))
+                numbers = _drawing(name, ranks, draws)
+                made.graph.node.extend(_move(name, inputs[place], dtypes[name], numbers, drawn, unit))
         rounded = [name for name in node.output if name in dtypes and node.op_type not in EXACT]
         outputs = [f"{name}/exact" if name in rounded else name for name in node.output]
         rank = ranks.get(node.input[0], 0) if node.op_type in SUMS and opset >= IN_ORDER else 0
