@@ -190,7 +190,7 @@ def test_what_cannot_be_told_is_said() -> None:
     model = parsed(
         "net (float[60, 1, 16] x) => (float[60, 1, 1, 16] y) { y = RNN<hidden_size = 16>(x, w, r) }", weights
     )
-    with pytest.raises(UnsupportedError, match=r"rounding alone moves 'y' .*; give data of your own"):
+    with pytest.raises(UnsupportedError, match=r"rounding alone moves 'y' .*; give data of your own by calibrate"):
         narrowed(model, "float16", [{"x": RNG.standard_normal((60, 1, 16)).astype(np.float32)}])
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
+from onward.advice.options import option
 from onward.bits.candidates import HALVES, SHAPES, Candidate, candidates
 from onward.bits.chosen import check_patterns, is_named
 from onward.bits.judged import Judge, Judgement, Trial
@@ -178,7 +179,7 @@ def _refusal(last: Judgement | None) -> str:
         one = max(drowned, key=lambda result: result.tolerance.noise_overall)
         return (
             f"whether 16 bits are enough cannot be told on these inputs: rounding alone moves {one.name!r} by"
-            f" {100 * one.tolerance.noise_overall:.0f} %; give data of your own"
+            f" {100 * one.tolerance.noise_overall:.0f} %; give data of your own by {option('calibrate')}"
         )
     return (
         "16 bits are too few for this model: with any of its nodes in them, the result is further off than"

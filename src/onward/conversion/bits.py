@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onward.model import Model
     from onward.runners.calls import Inputs
     from onward.verification.check import Verdict
+    from onward.verification.results import OutputResult
 
 OF_BITS = ("float16", "bfloat16", "keep_float", "labels", "max_loss", "block_size", "standard_blocks")
 """Options that only models in fewer bits have."""
@@ -116,11 +117,16 @@ def _floats(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
         f" {_count(len(samples), 'set')} of inputs against the model in 32 bits",
     )
     lines = [f"{found.nodes} nodes compute in {bits}"]
-    lines += [f"{one.name}: races that are too near for {bits} go another way: {one.reason}" for one in found.elsewhere]
+    lines += [f"{one.name}: races that are too near for {bits} go another way: {_far(one)}" for one in found.elsewhere]
     if found.kept:
         lines.append(f"{_count(len(found.kept), 'node')} in 32 bits:")
         lines += [f"  {one}" for one in found.kept]
     return Fewer(found.model, verdict, tuple(lines))
+
+
+def _far(result: OutputResult) -> str:
+    """How far an output is off that is as it may be."""
+    return result.reason or f"{100 * result.metrics.overall:.3g} % of the elements differ"
 
 
 def _integers(model: Model, request: Request, samples: Sequence[Inputs], told: Told) -> Fewer:
