@@ -112,6 +112,13 @@ def test_ops_of_other_domains_read_stored_weights() -> None:
     np.testing.assert_allclose(*both(model, found.model, {"x": X}), rtol=2e-3, atol=2e-3)
 
 
+def test_nodes_of_bodies_and_of_other_domains_keep_their_weights_if_asked() -> None:
+    assert "FLOAT16" not in dtypes(narrowed(looped(), "float16", [{"x": X}], keep=["MatMul"]).model).values()
+    text = "net (float[n, 16] x) => (float[n, 16] y) { h = com.microsoft.FusedMatMul(x, w) y = Neg(h) }"
+    found = narrowed(parsed(text, {"w": W}), "float16", [{"x": X}], keep=["FusedMatMul"])
+    assert dtypes(found.model) == {"w": "FLOAT"} and [one.op for one in found.kept] == ["FusedMatMul"]
+
+
 def test_numbers_of_which_only_the_shape_is_read_are_halved_too() -> None:
     model = parsed(
         "net (float[n, 16] x) => (float[n, 16] y, int64[2] s) { y = MatMul(x, w) s = Shape(v) }", {"w": W, "v": W}

@@ -13,12 +13,12 @@ from onward.bits.candidates import HALVES, SHAPES, Candidate, candidates
 from onward.bits.chosen import check_patterns, is_named
 from onward.bits.judged import Judge, Judgement, Trial
 from onward.bits.probe import losses
-from onward.bits.stored import Storage
+from onward.bits.stored import Storage, reading
 from onward.bits.which_stay import Search
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.unused import remove_unused
-from onward.graph.walk import all_graphs
+from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
 from onward.passes.cast_around import cast_around
 from onward.passes.narrow_ends import narrow_ends
@@ -82,9 +82,10 @@ def narrowed(
     described = {value.name for value in _results(source.ir) if value.type is not None}
     infer(source.ir)
     found = list(candidates(source.ir, half))
-    check_patterns(keep, [one.node for one in found])
-    kept = {id(one.node): _kept(one.node, ASKED) for one in found if is_named(one.node, keep)}
-    narrower = _Narrower(source, half, frozenset(one.node for one in found if id(one.node) in kept))
+    nodes = list(dict.fromkeys([*(one.node for one in found), *reading(source.ir)]))
+    check_patterns(keep, nodes)
+    kept = {id(node): _kept(node, ASKED) for node in nodes if is_named(node, keep)}
+    narrower = _Narrower(source, half, frozenset(node for node in nodes if id(node) in kept))
     if not found and not narrower.changes_weights():
         raise UnsupportedError(f"no node of this model computes in 32 bits and can do so in {to}: nothing would change")
     told("measuring each node in 16 bits")
@@ -125,7 +126,7 @@ class _Narrower:
         """
         copy = base.copy()
         clone = copy.ir
-        twins = dict(zip(self.source.ir.graph, clone.graph, strict=True))
+        twins = dict(zip(all_nodes(self.source.ir.graph), all_nodes(clone.graph), strict=True))
         order = {node: place for place, node in enumerate(self.source.ir.graph)}
         ordered = sorted(chosen, key=lambda one: order[one.node])  # who comes after reads what is made in 16 bits
         wanted = [replace(kind, node=twins[one.node]) for one in ordered for kind in one.typed]

@@ -94,6 +94,14 @@ class Storage:
             model.graph.append(cast)
 
 
+def reading(model: ir.Model) -> Iterator[ir.Node]:
+    """The nodes that read constants of 32 bits, those of bodies too."""
+    for graph in all_graphs(model.graph):
+        for value, tensor in _floats(graph):
+            if tensor.size >= WORTH:
+                yield from (use.node for use in value.uses() if use.node.op_type not in SHAPES)
+
+
 def _floats(graph: ir.Graph) -> Iterator[tuple[ir.Value, ir.TensorProtocol]]:
     """The constants of 32 bits, but for those that a graph gives out."""
     found = [*graph.initializers.values(), *(node.outputs[0] for node in graph if node.op_type == "Constant")]

@@ -45,7 +45,7 @@ Draws = Callable[[str, str, int], Iterator[onnx.NodeProto]]
 def jittered(model: onnx.ModelProto, seed: int = 0, unit: float | None = None) -> onnx.ModelProto:
     """The same model, each element of each float result multiplied by a number from 1 - eps to 1 + eps.
 
-    `unit` is what takes the place of the eps of a result's own dtype: that of 16 bits says what these would do.
+    `unit` takes the place of the eps of single precision: that of 16 bits says what these would do.
 
     The numbers are drawn anew in each run. Those of a channel of an image follow from its values: in a plain image the
     pixels are alike, a kernel rounds them alike, and such roundings do not cancel. Left alone are scalars and vectors,
@@ -91,7 +91,7 @@ def _move(
     """Draws in single precision, which is what ONNX Runtime does and what attributes hold."""
     drawn, scaled, factor = (f"{name}/{part}" for part in ("drawn", "scaled", "factor"))
     kind = helper.np_dtype_to_tensor_dtype(dtype)
-    yield _constant(f"{name}/eps", np.asarray(unit or np.finfo(dtype).eps, dtype))
+    yield _constant(f"{name}/eps", np.asarray(unit if unit and dtype == np.float32 else np.finfo(dtype).eps, dtype))
     yield _constant(f"{name}/one", np.asarray(1, dtype))
     yield from draws(exact, drawn, seed)
     if kind != TensorProto.FLOAT:
