@@ -119,6 +119,18 @@ def test_nodes_of_bodies_and_of_other_domains_keep_their_weights_if_asked() -> N
     assert dtypes(found.model) == {"w": "FLOAT"} and [one.op for one in found.kept] == ["FusedMatMul"]
 
 
+def test_what_onnx_runtime_refuses_as_it_computes_stays() -> None:
+    """It has a kernel that adds up in 32 bits alone, and says so only as it runs."""
+    model = parsed(
+        """net (float[n, 16] x) => (float[n, 16] y) {
+            a = Neg(x) s = ScatterElements<axis = 1, reduction = "add">(a, i, a) y = Relu(s) }""",
+        {"i": np.zeros((4, 16), np.int64)},
+    )
+    found = narrowed(model, "float16", [{"x": X}])
+    assert [(one.op, one.why) for one in found.kept] == [("ScatterElements", "ONNX Runtime does not run it in float16")]
+    np.testing.assert_allclose(*both(model, found.model, {"x": X}), rtol=5e-3, atol=1e-2)
+
+
 def test_numbers_of_which_only_the_shape_is_read_are_halved_too() -> None:
     model = parsed(
         "net (float[n, 16] x) => (float[n, 16] y, int64[2] s) { y = MatMul(x, w) s = Shape(v) }", {"w": W, "v": W}

@@ -22,6 +22,7 @@ from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
 from onward.passes.cast_around import cast_around
 from onward.passes.narrow_ends import narrow_ends
+from onward.runners import prepare
 from onward.runners.calls import Inputs
 from onward.verification.compare import is_drowned
 from onward.verification.results import OutputResult
@@ -93,6 +94,8 @@ def narrowed(
     for one in found:
         if id(one.node) not in kept and (why := _why(lost.get(id(one.node), 0.0), to)):
             kept[id(one.node)] = _kept(one.node, why)
+    for one in _not_run(narrower, [one for one in found if id(one.node) not in kept], samples[0]):
+        kept[id(one.node)] = _kept(one.node, f"ONNX Runtime does not run it in {to}")
     made = _within(narrower, found, kept, lost, Judge(source, half, samples[:SETS]), told)
     if ends:
         narrow_ends(made.model.ir, half)
@@ -142,6 +145,24 @@ class _Narrower:
 
     def changes_weights(self) -> bool:
         return self.made(self.source, [], True).nbytes < self.source.nbytes
+
+
+def _not_run(narrower: _Narrower, chosen: Sequence[Candidate], inputs: Inputs) -> list[Candidate]:
+    """Nodes whose ops ONNX Runtime refuses in float16 only as it computes; bfloat16 it hardly runs at all."""
+
+    def runs(some: Sequence[Candidate]) -> bool:
+        try:
+            prepare("onnxruntime", narrower.made(narrower.source, some, True))(inputs)
+        except OnwardError:
+            return False
+        return True
+
+    if narrower.half != ir.DataType.FLOAT16 or runs(chosen):
+        return []
+    by_op: dict[str, list[Candidate]] = {}
+    for one in chosen:
+        by_op.setdefault(one.node.op_type, []).append(one)
+    return [one for some in by_op.values() if not runs(some) for one in some]
 
 
 def _within(
