@@ -4,7 +4,7 @@
     python benchmarks/bits.py --only int4          one of floats, int8 and int4
     python benchmarks/bits.py --largest 20         float16 of models of at most 20 MB
 
-Real models are those of `zoo.csv` that are ONNX files and compute in 32 bits, each in a process of its own. Errors are
+Real models are the ONNX files of `zoo.csv`, each in a process of its own. Errors are
 those of outputs, rms of the difference / rms of the output, on made-up data. Results are kept under build/.
 """
 

@@ -7,7 +7,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onward
-from onward.bits.narrow_floats import _ranked, candidates, narrowed
+from onward.bits.candidates import candidates
+from onward.bits.narrow_floats import narrowed
+from onward.bits.which_stay import ranked
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.model import Model
@@ -144,8 +146,8 @@ def test_groups_that_move_the_results_come_first() -> None:
     infer(model.ir)
     found = list(candidates(model.ir, ir.DataType.FLOAT16))
     lost = {id(one.node): float(place) for place, one in enumerate(found)}
-    ranked = _ranked(found, lost, lambda group: 9.0 if found[4] in group else 1.0)
-    assert [found.index(one) for one in ranked] == [5, 4, *(i + 1 - 2 * (i % 2) for i in range(32) if i not in (4, 5))]
+    order = ranked(found, lost, lambda group: 9.0 if found[4] in group else 1.0)
+    assert [found.index(one) for one in order] == [5, 4, *(i + 1 - 2 * (i % 2) for i in range(32) if i not in (4, 5))]
 
 
 def test_what_a_product_reads_is_moved_in_32_bits() -> None:
@@ -158,6 +160,7 @@ def test_what_a_product_reads_is_moved_in_32_bits() -> None:
         w=RNG.standard_normal((16, 8)).astype(np.float32),
     )
     found = narrowed(model, "float16", [{"x": X}])
+    infer(found.model.ir)
     transpose = next(node for node in found.model.ir.graph if node.op_type == "Transpose")
     assert transpose.inputs[0] is not None and transpose.inputs[0].dtype == ir.DataType.FLOAT
     expected, actual = (prepare("onnxruntime", each)({"x": X})["y"] for each in (model, found.model))

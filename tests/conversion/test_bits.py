@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 import pytest
 
@@ -32,6 +33,20 @@ def test_float16(tmp_path: Path) -> None:
     types = {value.dtype for value in onward.load(out).ir.graph.initializers.values()}
     assert types == {ir.DataType.FLOAT16, ir.DataType.FLOAT}
     assert onward.load(out).nbytes < 0.55 * onward.load(DIGITS).nbytes
+
+
+def test_numbers_of_classes_that_change_are_told(tmp_path: Path) -> None:
+    """1 and 1.0001 are one number in float16."""
+    proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        net (float[32, 4] x) => (int64[32] best) <int64[1] axis = {1}, float more = {1.0001}> {
+            one = ReduceSum(x, axis) two = Mul(one, more) both = Concat<axis = 1>(one, two)
+            best = ArgMax<axis = 1, keepdims = 0>(both) }""")
+    onnx.save(proto, tmp_path / "race.onnx")
+    rows = {"x": 1 + RNG.random((32, 4), np.float32)}
+    done = onward.convert(tmp_path / "race.onnx", to="onnx", out=tmp_path / "x.onnx", float16=True, calibrate=rows)
+    assert done.verdicts[0].status == "verified" and "of best, what decides them" in done.verdicts[0].words
+    (line,) = (line for line in done.remarks if line.startswith("best: "))
+    assert line.startswith("best: races that are too near for float16 go another way: ") and "elements differ" in line
 
 
 def test_int8_within_a_loss_of_accuracy(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onward.model import Model
     from onward.runners.calls import Inputs
     from onward.verification.check import Verdict
+    from onward.verification.results import OutputResult
 
 OF_BITS = ("float16", "bfloat16", "keep_float", "labels", "max_loss", "block_size", "standard_blocks")
 """Options that only models in fewer bits have."""
@@ -110,16 +111,25 @@ def _floats(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
     bits = wanted(request)
     found = narrowed(model, bits, samples, keep=request.keep_float, ends=request.io == bits, told=told)
     worst = max(found.outputs, key=lambda one: one.metrics.worst / max(one.tolerance.worst, 1e-30))
+    least_first = sorted(found.elsewhere, key=lambda one: one.metrics.overall)
+    elsewhere = {one.name: _far(one) for one in least_first}
     verdict = Verdict(
         "verified",
         f"worst error {worst.metrics.worst:.1e}, allowed {worst.tolerance.worst:.1e} ({worst.tolerance.why}), over"
-        f" {_count(len(samples), 'set')} of inputs against the model in 32 bits",
+        f" {_count(len(samples), 'set')} of inputs against the model in 32 bits"
+        + (f"; of {', '.join(elsewhere)}, what decides them" if elsewhere else ""),
     )
     lines = [f"{found.nodes} nodes compute in {bits}"]
+    lines += [f"{name}: races that are too near for {bits} go another way: {far}" for name, far in elsewhere.items()]
     if found.kept:
         lines.append(f"{_count(len(found.kept), 'node')} in 32 bits:")
         lines += [f"  {one}" for one in found.kept]
     return Fewer(found.model, verdict, tuple(lines))
+
+
+def _far(result: OutputResult) -> str:
+    """How far an output is off that is as it may be."""
+    return result.reason or f"{100 * result.metrics.overall:.3g} % of the elements differ"
 
 
 def _integers(model: Model, request: Request, samples: Sequence[Inputs], told: Told) -> Fewer:

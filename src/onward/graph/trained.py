@@ -93,6 +93,11 @@ def is_processing(value: ir.Value) -> bool:
     return bool(value.uses()) and all((node.name or "").startswith(PROCESSING) for node, _ in value.uses())
 
 
+def computes_with_integers(op_type: str) -> bool:
+    """Whether the floats that an op reads beside its data are scales of integers."""
+    return _QUANTISED.search(op_type) is not None
+
+
 def inherit(value: ir.Value, *sources: ir.Value) -> None:
     """Make a constant what those are that it was made of: a weight if all of them are."""
     roles = [role(source) for source in sources]
@@ -183,7 +188,7 @@ def is_parameter(value: ir.Value) -> bool:
     for node, index in value.uses():
         if _is_constant(node) and not is_parameter(node.outputs[0]):
             return False
-        if _QUANTISED.search(node.op_type) and (node.op_type, index) != ("QuantizeLinear", 0):
+        if computes_with_integers(node.op_type) and (node.op_type, index) != ("QuantizeLinear", 0):
             return False
         standard = node.domain in ("", "ai.onnx")
         if index in NO_PARAMETERS.get(node.op_type if standard else f"{node.domain}::{node.op_type}", ()):

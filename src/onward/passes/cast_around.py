@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.graph.names import Names
 from onward.graph.origin import KEY as ORIGIN
-from onward.graph.replace import constant
+from onward.graph.replace import constant, is_op
 from onward.graph.trained import inherit
 
 
@@ -71,6 +71,15 @@ def cast_around(
     casts.drop_replaced()
 
 
+def _before_its_cast(value: ir.Value, dtype: ir.DataType) -> ir.Value | None:
+    """What a Cast made a value of, if it had that dtype and no number was lost."""
+    cast = value.producer()
+    given = cast.inputs[0] if is_op(cast, "Cast") and cast is not None else None
+    if given is None or given.dtype != dtype or value.dtype is None:
+        return None
+    return given if np.can_cast(dtype.numpy(), value.dtype.numpy()) else None
+
+
 class _Casts:
     def __init__(self, model: ir.Model, store: Callable[[ir.Value], bool]) -> None:
         self._graph = model.graph
@@ -82,6 +91,8 @@ class _Casts:
     def cast(self, value: ir.Value, dtype: ir.DataType, node: ir.Node) -> ir.Value:
         if (value, dtype) in self._made:
             return self._made[value, dtype]
+        if (before := _before_its_cast(value, dtype)) is not None:
+            return before
         tensor = constant(value) if self._store(value) else None
         if tensor is None:
             return self._node(value, dtype, node, before=True)

@@ -51,6 +51,16 @@ QUANTIZED = """g (float[N,64] x) => (float[N,64] y) {
 }"""
 
 
+def test_results_may_be_moved_by_the_unit_of_a_coarser_dtype() -> None:
+    """As by rounding to float16."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> net (float[n, 64] x) => (float[n, 64] y) { y = Exp(x) }'
+    )
+    x = np.zeros((64, 64), np.float32)
+    moved = run(jittered(model, unit=1e-3), x=x)["y"] - 1
+    assert 5e-4 < np.abs(moved).max() <= 1.01e-3
+
+
 def test_a_smooth_model_has_noise_in_the_last_places_only() -> None:
     model = parse("g (float[4,4] x) => (float[4,4] y) { h = MatMul(x, x) s = Sigmoid(h) y = MatMul(s, s) }")
     x = normal(4, 4)

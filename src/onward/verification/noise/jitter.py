@@ -42,8 +42,10 @@ Draws = Callable[[str, str, int], Iterator[onnx.NodeProto]]
 """What draws a number for each element of a value, given the names of the value and of the result, and a seed."""
 
 
-def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
+def jittered(model: onnx.ModelProto, seed: int = 0, unit: float | None = None) -> onnx.ModelProto:
     """The same model, each element of each float result multiplied by a number from 1 - eps to 1 + eps.
+
+    `unit` takes the place of the eps of single precision: that of 16 bits says what these would do.
 
     The numbers are drawn anew in each run. Those of a channel of an image follow from its values: in a plain image the
     pixels are alike, a kernel rounds them alike, and such roundings do not cancel. Left alone are scalars and vectors,
@@ -65,7 +67,8 @@ def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
             if name in dtypes and name not in moved:
                 inputs[place] = f"{name}/term/{number}/{place}"
                 drawn = 1009 * seed + number + OTHER_NUMBERS * (1 + place)
-                made.graph.node.extend(_move(name, inputs[place], dtypes[name], _drawing(name, ranks, draws), drawn))
+                numbers = _drawing(name, ranks, draws)
+                made.graph.node.extend(_move(name, inputs[place], dtypes[name], numbers, drawn, unit))
         rounded = [name for name in node.output if name in dtypes and node.op_type not in EXACT]
         outputs = [f"{name}/exact" if name in rounded else name for name in node.output]
         rank = ranks.get(node.input[0], 0) if node.op_type in SUMS and opset >= IN_ORDER else 0
@@ -77,16 +80,18 @@ def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
             made.graph.node[-1].output[:] = outputs
         for name in rounded:
             numbers = _drawing(name, ranks, draws)
-            made.graph.node.extend(_move(f"{name}/exact", name, dtypes[name], numbers, 1009 * seed + number))
+            made.graph.node.extend(_move(f"{name}/exact", name, dtypes[name], numbers, 1009 * seed + number, unit))
         moved.update(node.output if node.op_type in EXACT and not moved.isdisjoint(node.input) else rounded)
     return made
 
 
-def _move(exact: str, name: str, dtype: np.dtype[Any], draws: Draws, seed: int) -> Iterator[onnx.NodeProto]:
+def _move(
+    exact: str, name: str, dtype: np.dtype[Any], draws: Draws, seed: int, unit: float | None
+) -> Iterator[onnx.NodeProto]:
     """Draws in single precision, which is what ONNX Runtime does and what attributes hold."""
     drawn, scaled, factor = (f"{name}/{part}" for part in ("drawn", "scaled", "factor"))
     kind = helper.np_dtype_to_tensor_dtype(dtype)
-    yield _constant(f"{name}/eps", np.asarray(np.finfo(dtype).eps, dtype))
+    yield _constant(f"{name}/eps", np.asarray(unit if unit and dtype == np.float32 else np.finfo(dtype).eps, dtype))
     yield _constant(f"{name}/one", np.asarray(1, dtype))
     yield from draws(exact, drawn, seed)
     if kind != TensorProto.FLOAT:
