@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from browser import Browser, find
 from refusals import BACKEND, is_left_out, watch
@@ -20,7 +21,7 @@ from onward.engine.store import package_version
 
 QUICK = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-    " --xla_cpu_parallel_codegen_split_count=1"
+    " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false"
 )
 """Programs of tests run once: XLA need not make them fast. It reads this once, so it is said before JAX is imported."""
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
@@ -83,6 +84,21 @@ def own_list_of_what_was_written(tmp_path_factory: pytest.TempPathFactory) -> It
     """What tests write is not kept among the user's own packages, which are opened without `--trust`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def threads_of_onnx_runtime_sleep_while_they_wait() -> Iterator[None]:
+    """Else each session takes a core for milliseconds after it is made and after each run, which is often all it does."""
+    make = onnxruntime.InferenceSession.__init__
+
+    def make_sleeping(self: Any, model: Any, sess_options: Any = None, *others: Any, **named: Any) -> None:
+        options = onnxruntime.SessionOptions() if sess_options is None else sess_options
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        make(self, model, options, *others, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnxruntime.InferenceSession, "__init__", make_sleeping)
         yield
 
 
