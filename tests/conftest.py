@@ -40,6 +40,8 @@ STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
 
 
 HERE = Path(__file__).parent
+LONG = frozenset({"zoo/test_lost_results.py"})
+"""What takes minutes is begun first: begun last, it would keep one process busy when the others have nothing left."""
 SLOW = frozenset((HERE / "slow.txt").read_text().split())
 """Tests whose cases take about a second or more in all, measured by `--durations`: `make check` leaves them out."""
 
@@ -58,6 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--every-case"):
         items[:] = [item for item in items if not is_left_out(item)]
+    items.sort(key=lambda item: item.path.relative_to(HERE).as_posix() not in LONG)
     for item in items:
         if f"{item.path.relative_to(HERE).as_posix()}::{item.name.partition('[')[0]}" in SLOW:
             item.add_marker(pytest.mark.slow)
