@@ -92,7 +92,7 @@ def own_list_of_what_was_written(tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="session", autouse=True)
 def threads_of_onnx_runtime_sleep_while_they_wait() -> Iterator[None]:
-    """Else each session takes a core for milliseconds after it is made and after each run, which is often all it does."""
+    """Else each session takes a core for milliseconds after it is made, which is longer than most runs take."""
     make = onnxruntime.InferenceSession.__init__
 
     def make_sleeping(self: Any, model: Any, sess_options: Any = None, *others: Any, **named: Any) -> None:
