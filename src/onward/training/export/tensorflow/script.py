@@ -37,7 +37,7 @@ class Script(InTensorFlow):
     @property
     def _traced(self) -> list[str]:
         """How the functions that run for each batch are made: what draws is traced anew in each epoch."""
-        return [] if self.draws else ["@tf.function(reduce_retracing=True)"]
+        return [] if self.draws else ["@tf.function(autograph=False, reduce_retracing=True)"]
 
     def _head(self, body: str) -> list[str]:
         constants = ["Batch = dict[str, np.ndarray]", "Variables = dict[str, tf.Variable]", *self.tables()]
@@ -168,7 +168,7 @@ class Script(InTensorFlow):
         if self.draws:
             names = {name: f"{name}_now" for name in names}
             lines = ["# what is drawn follows from the seed that is set before this is traced"]
-            lines += [f"{now} = tf.function({name}, reduce_retracing=True)" for name, now in names.items()]
+            lines += [f"{now} = tf.function({name}, autograph=False, reduce_retracing=True)" for name, now in names.items()]
         lines.append("losses = []")
         if several:
             loop = [
