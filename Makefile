@@ -4,16 +4,17 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint coverage docs site setup clean
+.PHONY: demo test check lint style types pytest coverage docs site setup clean
 
 setup: $(VENV)/ready
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet "$(TORCH)"
-	$(BIN)/pip install --quiet --editable ".[torch,tensorflow,dev]"
-	$(BIN)/pip install --quiet --no-deps "tf_keras>=2.20"  # asks for tensorflow, which tensorflow-cpu is by another name
+	$(BIN)/pip install --quiet --no-compile "$(TORCH)"
+	$(BIN)/pip install --quiet --no-compile --editable ".[torch,tensorflow,dev]"
+	$(BIN)/pip install --quiet --no-compile --no-deps "tf_keras>=2.20"  # asks for tensorflow, as tensorflow-cpu is named, too
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # on all processors; a few files are for other Pythons
 	touch $@
 
 demo: setup
@@ -33,9 +34,13 @@ docs: setup
 site: setup
 	$(BIN)/onward site --out build/site
 
-lint: setup
+lint: style types
+
+style: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: setup
 	$(BIN)/mypy
 
 # Each process takes a half of the tests as they stand, so that what files set up is set up once.
@@ -44,23 +49,28 @@ check: lint
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # The pages are tested in a browser. Where none is found and none can be installed, those tests are skipped, and say so.
-$(VENV)/browser: | $(VENV)/ready
+$(VENV)/browser:
 	command -v chromium || command -v chromium-browser || command -v google-chrome || \
 	{ test "$$(id -u)" = 0 && apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
 	echo "No Chromium: the tests of the pages will be skipped."
-	touch $@
+	mkdir -p $(VENV) && touch $@
 
 # Generated MATLAB source is run by GNU Octave. Where it is not found and cannot be installed, those tests are skipped.
-$(VENV)/octave: | $(VENV)/ready
+$(VENV)/octave: | $(VENV)/browser
 	command -v octave-cli || { test "$$(id -u)" = 0 && apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive timeout 900 apt-get install -qq -y --no-install-recommends octave libopenblas0 >/dev/null; } || \
 	echo "No Octave: the tests of MATLAB source will be skipped."
 	touch $@
 
+# Programs are installed beside packages, and types are checked beside the tests: one by one, a processor would be idle.
+test:
+	$(MAKE) --jobs 2 style $(VENV)/octave
+	$(MAKE) --jobs 2 types pytest
+
 # Tests start many commands, which need not compile the package each time, even where Python may not write down what it
 # compiled.
-test: lint $(VENV)/browser $(VENV)/octave
+pytest: setup $(VENV)/browser $(VENV)/octave
 	$(BIN)/python -m compileall -q -j 2 src
 	$(BIN)/pytest -n 2 --dist worksteal
 

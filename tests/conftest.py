@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from browser import Browser, find
 from refusals import BACKEND, is_left_out, watch
@@ -20,7 +21,7 @@ from onward.engine.store import package_version
 
 QUICK = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-    " --xla_cpu_parallel_codegen_split_count=1"
+    " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false"
 )
 """Programs of tests run once: XLA need not make them fast. It reads this once, so it is said before JAX is imported."""
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
@@ -39,6 +40,8 @@ STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
 
 
 HERE = Path(__file__).parent
+LONG = frozenset({"zoo/test_lost_results.py"})
+"""What takes minutes is begun first: begun last, it would keep one process busy when the others have nothing left."""
 SLOW = frozenset((HERE / "slow.txt").read_text().split())
 """Tests whose cases take about a second or more in all, measured by `--durations`: `make check` leaves them out."""
 
@@ -57,6 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--every-case"):
         items[:] = [item for item in items if not is_left_out(item)]
+    items.sort(key=lambda item: item.path.relative_to(HERE).as_posix() not in LONG)
     for item in items:
         if f"{item.path.relative_to(HERE).as_posix()}::{item.name.partition('[')[0]}" in SLOW:
             item.add_marker(pytest.mark.slow)
@@ -83,6 +87,21 @@ def own_list_of_what_was_written(tmp_path_factory: pytest.TempPathFactory) -> It
     """What tests write is not kept among the user's own packages, which are opened without `--trust`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def threads_of_onnx_runtime_sleep_while_they_wait() -> Iterator[None]:
+    """Else each session takes a core for milliseconds after it is made, which is longer than most runs take."""
+    make = onnxruntime.InferenceSession.__init__
+
+    def make_sleeping(self: Any, model: Any, sess_options: Any = None, *others: Any, **named: Any) -> None:
+        options = onnxruntime.SessionOptions() if sess_options is None else sess_options
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        make(self, model, options, *others, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnxruntime.InferenceSession, "__init__", make_sleeping)
         yield
 
 

@@ -108,6 +108,7 @@ def _ready(model: Model) -> _Ready:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        options.add_session_config_entry("session.force_spinning_stop", "1")  # what follows in Python needs the cores
         register_libraries(options, model.ir)
         session = onnxruntime.InferenceSession(model.to_proto().SerializeToString(), options)
         names = frozenset(value.name or "" for value in model.ir.graph.inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -251,10 +252,10 @@ def test_two_runs_are_one_of_twice_the_length(name: str, tmp_path: Path) -> None
 
 
 KILLED = """
-import os, signal, sys
+import os, shutil, signal, sys
 from pathlib import Path
 
-left, replace = int(sys.argv[1]), Path.replace
+replace = Path.replace
 
 
 def counted(self, target):
@@ -267,33 +268,38 @@ def counted(self, target):
 
 Path.replace = counted
 sys.argv[1:] = ["data.npz"]
-from net.train import main
+from net import train
 
-main()
+shutil.copytree("net", "start")
+for moves in range(5):
+    left = moves
+    if not (child := os.fork()):
+        train.main()
+        os._exit(0)
+    print(os.waitpid(child, 0)[1])
+    os.rename("net", f"killed{moves}")
+    shutil.copytree("start", "net")
 """
+"""PyTorch is imported once: each training is a copy of this process."""
 
 
 def test_a_kill_while_it_saves_mixes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between moving its files to their places, one of which is the weights and one the optimizer's state."""
     folder = exported(tmp_path / "net", optimizer=SGD(lr=0.1, momentum=0.9), average=0.9)
     assert script(folder).returncode == 0
+    before = state_of(folder)
     (tmp_path / "killed.py").write_text(KILLED)
-    files = {path.name: path.read_bytes() for path in folder.glob("*.*")}
+    done = subprocess.run([sys.executable, "killed.py"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [str(int(signal.SIGKILL))] * 5
     assert script(folder).returncode == 0
     later = state_of(folder)
     outcomes = []
     for moves in range(5):
-        for path in folder.glob("*.part"):
-            path.unlink()
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        before = state_of(folder)
-        done = subprocess.run([sys.executable, "killed.py", str(moves)], cwd=tmp_path, check=False, capture_output=True)
-        assert done.returncode == -9
-        module: Any = imported(folder, monkeypatch)
+        killed = tmp_path / f"killed{moves}"
+        module: Any = imported(killed, monkeypatch)
         step, _ = module.load_progress()
         outcomes.append(step)
-        torch.testing.assert_close(state_of(folder), before if step == 8 else later, rtol=0, atol=0)
+        torch.testing.assert_close(state_of(killed), before if step == 8 else later, rtol=0, atol=0)
     assert outcomes == [8, 16, 16, 16, 16]
 
 

@@ -14,6 +14,9 @@ from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
 from onward.training.export.tensorflow.losses import called
 from onward.training.export.tensorflow.updates import update
 
+TRACED = "autograph=False, reduce_retracing=True"
+"""No step has branches or loops in Python that depend on tensors: AutoGraph would look for them for seconds."""
+
 
 @dataclass(frozen=True)
 class Script(InTensorFlow):
@@ -37,7 +40,7 @@ class Script(InTensorFlow):
     @property
     def _traced(self) -> list[str]:
         """How the functions that run for each batch are made: what draws is traced anew in each epoch."""
-        return [] if self.draws else ["@tf.function(reduce_retracing=True)"]
+        return [] if self.draws else [f"@tf.function({TRACED})"]
 
     def _head(self, body: str) -> list[str]:
         constants = ["Batch = dict[str, np.ndarray]", "Variables = dict[str, tf.Variable]", *self.tables()]
@@ -168,7 +171,7 @@ class Script(InTensorFlow):
         if self.draws:
             names = {name: f"{name}_now" for name in names}
             lines = ["# what is drawn follows from the seed that is set before this is traced"]
-            lines += [f"{now} = tf.function({name}, reduce_retracing=True)" for name, now in names.items()]
+            lines += [f"{now} = tf.function({name}, {TRACED})" for name, now in names.items()]
         lines.append("losses = []")
         if several:
             loop = [

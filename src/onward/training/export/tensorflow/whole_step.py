@@ -16,7 +16,7 @@ TENSORFLOW = Framework(
         "save_file": "from safetensors.numpy import save_file",
     },
     loaded="{{name: tf.constant(array) for name, array in load_file({path}).items()}}",
-    traced=("@tf.function(reduce_retracing=True)",),
+    traced=("@tf.function(autograph=False, reduce_retracing=True)",),
     compiled="tf.function",
     scalars=("tf.constant({}, tf.float32)", "tf.constant({}, tf.int64)"),
     seed="tf.random.set_seed(epoch)  # an epoch is the same, however often training was interrupted before",
