@@ -24,7 +24,7 @@ class Unsayable(OnwardError):
 class RefusedError(UnsupportedError):
     """A node that an opset of `domain` cannot say."""
 
-    def __init__(self, message: str, domain: str) -> None:
+    def __init__(self, message: str = "", domain: str = "") -> None:
         super().__init__(message)
         self.domain = domain
 
