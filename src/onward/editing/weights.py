@@ -103,7 +103,9 @@ class Weights:
 
 
 def _initializers(side: Side) -> dict[ir.Value, None]:
-    return {v: None for v in side.graph.initializers.values() if v.const_value is not None and not is_setting(v)}
+    """All but settings, which are told with the node that reads them."""
+    held = [value for value in side.graph.initializers.values() if value.const_value is not None]
+    return {value: None for value in held if not (is_setting(value) and value.uses())}
 
 
 def _print(side: Side, value: ir.Value) -> bytes:
@@ -143,7 +145,7 @@ def dtype_name(dtype: ir.DataType) -> str:
 
 def typed(value: ir.Value) -> str:
     """`float32 [64, 3, 7, 7]`"""
-    tensor = value.const_value
+    tensor = ir.convenience.get_const_tensor(value)
     assert tensor is not None
     return f"{dtype_name(tensor.dtype)} {list(tensor.shape.numpy())}"
 
