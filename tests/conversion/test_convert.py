@@ -145,3 +145,15 @@ def test_a_result_that_cannot_be_checked_says_so(tmp_path: Path) -> None:
 
 def test_a_verdict_is_a_sentence() -> None:
     assert str(Verdict("not the same", "by int8")) == "not the same, by int8"
+
+
+def test_a_size_that_only_the_original_tells(tmp_path: Path) -> None:
+    """A node that wants a multiple of 37 goes as the model is simplified; without it, no sizes would be found."""
+    graph = onnx.parser.parse_graph(
+        "g (float[n] x) => (float[m] y) <int64[2] rows = {-1, 37}, int64[1] flat = {-1}>"
+        " { a = Reshape(x, rows) b = Reshape(a, flat) y = Exp(b) }"
+    )
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    done = onward.convert(proto, to="onnx", out=tmp_path / "small.onnx", simplify=True)
+    assert len(onnx.load(done.out).graph.node) < 3
+    assert [verdict.status for verdict in done.verdicts] == ["verified"]

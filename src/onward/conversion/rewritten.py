@@ -36,7 +36,7 @@ def with_fewer_nodes(original: Original, request: Request) -> Original:
     made = smaller(before, request.without).model
     written = replace(original, model=made)
     if original.kind == "ONNX" and request.verify:
-        return replace(written, run=runs(before, request.verify_on))
+        return replace(written, run=runs(before, request.verify_on), ran=before)
     return written
 
 
@@ -67,7 +67,7 @@ def at_wanted(original: Original, request: Request) -> Original:
     dropped = tuple(f"left out: {phrase}" for phrase in moved.dropped)
     made = replace(original, model=moved.model, remarks=(*original.remarks, *changed, *dropped))
     if original.kind == "ONNX" and request.verify and original.run is None:
-        return replace(made, run=runs(before, request.verify_on))
+        return replace(made, run=runs(before, request.verify_on), ran=before)
     return made
 
 

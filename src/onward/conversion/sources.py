@@ -31,6 +31,8 @@ class Original:
     model: Model
     run: Run | None = None
     kind: str = "ONNX"
+    ran: Model | None = None
+    """The ONNX model that `run` runs: what it says of sizes, the one that is written may not say any more."""
     inputs: Inputs | Sequence[Inputs] | None = None
     """Inputs to compare on, where made-up ones would not do."""
     remarks: tuple[str, ...] = ()
