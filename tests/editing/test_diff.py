@@ -209,9 +209,7 @@ def test_numbers_of_attributes_bit_by_bit() -> None:
 
 @pytest.mark.parametrize("shape", [(), (0,)])
 def test_constants_of_other_types(shape: tuple[int, ...]) -> None:
-    nets = [
-        model("g () => (float[m] y) { y = Cast<to = 1>(w) }", w=np.full(shape, 2, dtype)) for dtype in ("i4", "i8")
-    ]
+    nets = [model("g () => (float[m] y) { y = Cast<to = 1>(w) }", w=np.full(shape, 2, dtype)) for dtype in ("i4", "i8")]
     numbers = "2" if not shape else "[]"
     wanted = f"input 0: int32 {list(shape)} {numbers} → int64 {list(shape)} {numbers}"
     assert changes(*nets) == [("changed", "y", wanted)]

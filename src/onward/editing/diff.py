@@ -221,6 +221,7 @@ class _Graphs:
             elif a is None or b is None or self.numbers.attribute(a) != self.numbers.attribute(b):
                 yield f"{name}: {_attribute(a)} → {_attribute(b)}"
 
+
 def _inputs(node: ir.Node, twin: ir.Node, twins: Mapping[ir.Value, ir.Value], weights: Weights) -> Iterator[str]:
     count = max(len(node.inputs), len(twin.inputs))
     for place in range(count):
