@@ -39,6 +39,8 @@ def test_extract_and_merge(files: list[str], tmp_path: Path, capsys: pytest.Capt
     assert main(["merge", first, files[1], "--join", "v0=x", "--out", both]) == 0
     assert [node.op_type for node in load(both).ir.graph] == ["Neg", "Neg", "Elu", "Exp"]
     assert "input x: float32 [n, 3]" in capsys.readouterr().err
+    deeper = tmp_path / "new" / "folder" / "first.onnx"
+    assert main(["extract", files[0], "--to", "v0", "--out", str(deeper)]) == 0 and deeper.exists()
 
 
 def test_simplify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import onnx
 import onnx_ir as ir
