@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> list[str]:
 def test_diff(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", files[0], files[0]]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "no difference"
-    page = tmp_path / "diff.html"
+    page = tmp_path / "pages" / "diff.html"
     assert main(["diff", *files, "--html", str(page)]) == 1
     out = capsys.readouterr().out
     assert "1 node changed" in out and "~ Relu 'Relu_1'  Relu → Elu" in out

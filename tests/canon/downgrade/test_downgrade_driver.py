@@ -339,3 +339,25 @@ def test_a_sparse_constant(target: int) -> None:
     graph = helper.make_graph([held, helper.make_node("Add", ["x", "held"], ["y"])], "g", ends[:1], ends[1:])
     new = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     same(ran(moved(new, target), {"x": X})[0], X + np.array([[0, 1, 0], [0, 0, 2]], np.float32), 0.0)
+
+
+@pytest.mark.parametrize("target", [11, 13, 18, 24])
+def test_a_scan_says_how_many_dimensions_its_results_have(target: int) -> None:
+    """ONNX Runtime asks for that, and may find it out in the opset of the file, but not in the one that is wanted."""
+    old = model("""<ir_version: 8, opset_import: ["" : 9]>
+    g (float[n,m] x, float[t,m] rows) => (float[n,m] y, float[t,n,m] z) {
+      y, z = Scan <num_scan_inputs = 1, body = b (float[n,m] s, float[m] e) => (float[n,m] p, float[n,m] q) {
+        a = Add (s, e)
+        p = Clip <min = -9.0, max = 9.0> (a)
+        q = Clip <min = -1.0, max = 1.0> (p)
+      }> (x, rows)
+    }""")
+    for attribute in old.graph.node[0].attribute:
+        for value in attribute.g.output:
+            value.type.tensor_type.ClearField("shape")
+    made = moved(old, target)
+    bodies = [attribute.g for attribute in made.graph.node[-1].attribute if attribute.name == "body"]
+    assert [len(value.type.tensor_type.shape.dim) for value in bodies[0].output] == [2, 2]
+    feeds = {"x": X, "rows": floats(4, 3)}
+    for wanted, found in zip(ran(old, feeds), ran(made, feeds), strict=True):
+        same(wanted, found, 0.0)

@@ -83,6 +83,8 @@ EINSUM = [
         ("bhid,bhjd->bhij", [floats(2, 3, 4, 5), floats(2, 3, 6, 5)]),
         ("bsnh,nhe->bse", [floats(2, 3, 4, 5), floats(4, 5, 6)]),
         ("ij,jk", [floats(2, 3), floats(3, 4)]),
+        ("ij,jk", [floats(2, 1), floats(3, 4)]),
+        ("abij,jik->abk", [floats(2, 3, 4, 2), floats(1, 4, 5)]),
         ("i,j->ij", [floats(2), floats(3)]),
         ("i,i->", [floats(3), floats(3)]),
         ("ijk->ki", [floats(2, 3, 4)]),
