@@ -13,7 +13,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
-from onward.editing.levelled import level
+from onward.editing.levelled import levelled
 from onward.editing.merge import behind
 from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, schema_of, write_schema
@@ -150,11 +150,11 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     >>> onward.run(both, rows).predict.round(6).tolist()
     [1.0, 2.0]
     """
-    first, second = load(prep).copy(), load(model).copy()
+    first, second = load(prep), load(model)
     schema = schema_of(first.ir)
     if schema is None or schema.boundary:
         raise OnwardError("the first of the two is no data processing by itself: make it with onward.from_dataframe")
-    level(first, second)
+    first, second = levelled(first, second)
     op = Builder(first.ir)
     op.scope = PREFIX
     graph = first.ir.graph

@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> list[str]:
 def test_diff(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", files[0], files[0]]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "no difference"
-    page = tmp_path / "diff.html"
+    page = tmp_path / "pages" / "diff.html"
     assert main(["diff", *files, "--html", str(page)]) == 1
     out = capsys.readouterr().out
     assert "1 node changed" in out and "~ Relu 'Relu_1'  Relu → Elu" in out
@@ -39,6 +39,8 @@ def test_extract_and_merge(files: list[str], tmp_path: Path, capsys: pytest.Capt
     assert main(["merge", first, files[1], "--join", "v0=x", "--out", both]) == 0
     assert [node.op_type for node in load(both).ir.graph] == ["Neg", "Neg", "Elu", "Exp"]
     assert "input x: float32 [n, 3]" in capsys.readouterr().err
+    deeper = tmp_path / "new" / "folder" / "first.onnx"
+    assert main(["extract", files[0], "--to", "v0", "--out", str(deeper)]) == 0 and deeper.exists()
 
 
 def test_simplify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

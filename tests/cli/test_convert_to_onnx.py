@@ -104,3 +104,16 @@ def test_layers_beside_a_file_are_trusted_or_not(tmp_path: Path, capsys: pytest.
     assert main(arguments) == 2
     assert "own_layers.py beside it, which could execute anything" in capsys.readouterr().err.replace("\n", " ")
     assert main([*arguments, "--trust"]) == 0
+
+
+def test_what_an_opset_cannot_say_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.STRING, ["n"]) for name in "aby"]
+    joined = onnx.helper.make_node("StringConcat", ["a", "b"], ["y"], name="joined")
+    graph = onnx.helper.make_graph([joined], "g", ends[:2], ends[2:])
+    imports = [onnx.helper.make_opsetid("", 20)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=imports, ir_version=9), tmp_path / "strings.onnx")
+    out = tmp_path / "old.onnx"
+    assert main(["convert", str(tmp_path / "strings.onnx"), "--to", "onnx", "--opset", "17", "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert "Traceback" not in told and "StringConcat 'joined': opset 17 cannot say it" in told.replace("\n", " ")
+    assert not out.exists()

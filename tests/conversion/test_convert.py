@@ -145,3 +145,27 @@ def test_a_result_that_cannot_be_checked_says_so(tmp_path: Path) -> None:
 
 def test_a_verdict_is_a_sentence() -> None:
     assert str(Verdict("not the same", "by int8")) == "not the same, by int8"
+
+
+def test_a_size_that_only_the_original_tells(tmp_path: Path) -> None:
+    """A node that wants a multiple of 37 goes as the model is simplified; without it, no sizes would be found."""
+    graph = onnx.parser.parse_graph(
+        "g (float[n] x) => (float[m] y) <int64[2] rows = {-1, 37}, int64[1] flat = {-1}>"
+        " { a = Reshape(x, rows) b = Reshape(a, flat) y = Exp(b) }"
+    )
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    done = onward.convert(proto, to="onnx", out=tmp_path / "small.onnx", simplify=True)
+    assert len(onnx.load(done.out).graph.node) < 3
+    assert [verdict.status for verdict in done.verdicts] == ["verified"]
+
+
+def test_weights_that_are_no_inputs_any_more_are_told(tmp_path: Path) -> None:
+    text = "g (float[n, 3] x, float[3, 4] w) => (float[n, 4] y) { a = Neg(x) y = MatMul(a, w) }"
+    graph = onnx.parser.parse_graph(text)
+    graph.initializer.append(onnx.numpy_helper.from_array(np.ones((3, 4), np.float32), "w"))
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    told = "left out of the inputs: 1 weight that the file lists there; without=['inputs'] keeps them"
+    done = onward.convert(proto, to="onnx", out=tmp_path / "small.onnx", simplify=True)
+    assert told in done.remarks and [value.name for value in onnx.load(done.out).graph.input] == ["x"]
+    kept = onward.convert(proto, to="onnx", out=tmp_path / "open.onnx", simplify=True, without=["inputs"])
+    assert told not in kept.remarks and [value.name for value in onnx.load(kept.out).graph.input] == ["x", "w"]

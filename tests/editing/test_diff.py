@@ -172,3 +172,51 @@ def test_many_nodes_that_are_alike() -> None:
 
     found = onward.diff(wide(3000), wide(2999))
     assert found.counts()["node"] == {"removed": 1, "changed": 1}
+
+
+def test_outputs_that_come_of_other_nodes() -> None:
+    """The same nodes under the same names, and what is given out is not the same."""
+    net = "g (float[n] x) => (float[n] y, float[n] z) { %s = Relu(x) %s = Neg(x) }"
+    assert changes(model(net % ("y", "z")), model(net % ("z", "y"))) == [
+        ("changed", "y", "'y' of Relu → 'y' of Neg"),
+        ("changed", "z", "'z' of Neg → 'z' of Relu"),
+    ]
+    turned = model("g (float[n] x) => (float[n] y, float[n] z) { z = Neg(x) y = Relu(x) }")
+    assert changes(model(net % ("y", "z")), turned) == []
+
+
+def test_outputs_of_a_body_in_another_order() -> None:
+    net = """g (float[n] x, bool c) => (float[n] p, float[n] q) {
+        p, q = If(c) <then_branch = t () => (float[n] %s, float[n] %s) { a = Relu(x) b = Neg(x) },
+                      else_branch = e () => (float[n] d, float[n] e) { d = Abs(x) e = Exp(x) }> }"""
+    found = onward.diff(model(net % ("a", "b")), model(net % ("b", "a")))
+    assert [(c.part, c.name, c.where) for c in found.changes] == [
+        ("output", "a", "then_branch of If 'p'"),
+        ("output", "b", "then_branch of If 'p'"),
+    ]
+
+
+def test_numbers_of_attributes_bit_by_bit() -> None:
+    def imputer(missing: float) -> Model:
+        settings = {"imputed_value_floats": [1.0], "replaced_value_float": missing}
+        node = helper.make_node("Imputer", ["x"], ["y"], domain="ai.onnx.ml", **settings)
+        ends = [helper.make_tensor_value_info(name, 1, ["n", 1]) for name in "xy"]
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+        return load(helper.make_model(helper.make_graph([node], "g", ends[:1], ends[1:]), opset_imports=opsets))
+
+    assert changes(imputer(float("nan")), imputer(float("nan"))) == []
+    assert changes(imputer(0.0), imputer(-0.0)) == [("changed", "y", "replaced_value_float: left out → -0.0")]
+
+
+@pytest.mark.parametrize("shape", [(), (0,)])
+def test_constants_of_other_types(shape: tuple[int, ...]) -> None:
+    nets = [model("g () => (float[m] y) { y = Cast<to = 1>(w) }", w=np.full(shape, 2, dtype)) for dtype in ("i4", "i8")]
+    numbers = "2" if not shape else "[]"
+    wanted = f"input 0: int32 {list(shape)} {numbers} → int64 {list(shape)} {numbers}"
+    assert changes(*nets) == [("changed", "y", wanted)]
+
+
+@pytest.mark.parametrize("outputs", ["float[n] y", "float[n] y, int64 w"])
+def test_small_constants_that_no_node_reads(outputs: str) -> None:
+    nets = [model(f"g (float[n] x) => ({outputs}) {{ y = Relu(x) }}", w=np.array(value)) for value in (3, 4)]
+    assert [(kind, name) for kind, name, _ in changes(*nets)] == [("changed", "w")]

@@ -119,3 +119,15 @@ def test_metadata_stays_and_the_original_is_as_it_was() -> None:
     part = onward.extract(whole, inputs=["x", "w"], outputs="y")
     assert part.ir.metadata_props["author"] == "me"
     assert whole.to_proto().SerializeToString() == before
+
+
+def test_a_part_that_begins_at_one_of_the_results_of_a_node() -> None:
+    """The node stays for the other result, and what is given is taken all the same."""
+    whole = model(
+        "g (float[4] x) => (float[m] y, float[k] z) { a, b = Split<axis=0>(x, sizes) y = Neg(a) z = Abs(b) }",
+        sizes=np.array([2, 2]),
+    )
+    part = onward.extract(whole, inputs=["x", "b"])
+    assert [value.name for value in part.ir.graph.inputs] == ["x", "b"]
+    given = np.float32([0, -1])
+    np.testing.assert_array_equal(run(part, x=np.arange(4, dtype=np.float32), b=given)["z"], np.abs(given))

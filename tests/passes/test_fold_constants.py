@@ -5,6 +5,7 @@ import pytest
 from harness import check, floats, source, text_model
 
 import onward
+from onward.passes.fold_constants import EVALUATE
 
 HEADER = '<ir_version: 10, opset_import: ["" : 20]>\n'
 X = floats(2, 4)
@@ -86,3 +87,11 @@ def test_named_scales_of_a_resize_may_be_computed() -> None:
         {{ both = Concat<axis=0>(ones, scales) y = Resize<mode="nearest">(x, , both) }}"""
     )
     check(proto, [floats(1, 2, 3, 4)])
+
+
+def test_integers_are_divided_towards_zero() -> None:
+    """All that there are of eight bits, the smallest included, which has no absolute value."""
+    a, b = np.meshgrid(np.arange(-128, 128), [n for n in range(-128, 128) if n])
+    wanted = np.trunc(a / b).astype(np.int64).astype(np.int8)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(EVALUATE["Div"](a.astype(np.int8), b.astype(np.int8)), wanted)

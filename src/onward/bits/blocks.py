@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from onward.advice.options import option
 from onward.bits.chosen import check_patterns, is_named
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
@@ -180,7 +181,7 @@ def packed(
     if form == "standard" and model.opset.get("", 0) < STANDARD_FROM:
         raise UnsupportedError(
             f"this model has opset {model.opset.get('', 0)}, and ONNX holds blocks of 4 bits from {STANDARD_FROM} on:"
-            f" give opset={STANDARD_FROM} as well"
+            f" give {option('opset', STANDARD_FROM)} as well"
         )
     made = model.copy()
     infer(made.ir)

@@ -19,6 +19,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.origin import KEY
 from onward.graph.rewriter import is_used
+from onward.graph.scan import keep_ranks, ranks_of_results
 from onward.graph.walk import all_graphs, all_nodes
 from onward.hub.write import copied
 from onward.model import Model
@@ -172,6 +173,7 @@ def _move(model: ir.Model, wanted: Mapping[str, int], kept: set[str]) -> int:
             inference.graph(function.graph)
         Mover(model, wanted, inference).nodes(moving)
         _remove_left(model, unread, idle, kept)
+        ranks = ranks_of_results(model)
         for graph in _graphs(model):
             for value in _values(graph):
                 if (kind := declared.get(value.name or "")) is not None:
@@ -179,6 +181,7 @@ def _move(model: ir.Model, wanted: Mapping[str, int], kept: set[str]) -> int:
         for function in model.functions.values():  # what was inferred holds for one of its calls
             for value in _values(function.graph):
                 value.type, value.shape = inside.get(value, _Declared(None, None))
+        keep_ranks(ranks)
         _forget_marks(model)
     for imports in (model.opset_imports, *(f.opset_imports for f in model.functions.values())):
         for domain in imports.keys() & wanted.keys():

@@ -319,7 +319,7 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
             model = without_states(original.model)
             data = original.inputs if request.inputs is None else request.inputs
             assert run is not None
-            return compared_with_source(model, run, name, data=data, **_how(request))
+            return compared_with_source(model, run, name, graph=original.ran, data=data, **_how(request))
 
     with progress.step(3):
         if run is None and own is not None:

@@ -34,10 +34,21 @@ def with_fewer_nodes(original: Original, request: Request) -> Original:
 
     before = original.model
     made = smaller(before, request.without).model
-    written = replace(original, model=made)
+    written = replace(original, model=made, remarks=(*original.remarks, *_closed(before, made)))
     if original.kind == "ONNX" and request.verify:
-        return replace(written, run=runs(before, request.verify_on))
+        return replace(written, run=runs(before, request.verify_on), ran=before)
     return written
+
+
+def _closed(before: Model, made: Model) -> Iterator[str]:
+    """What a caller has to know who gives other numbers for a weight."""
+    from onward.advice.options import option
+    from onward.report.wording import counted
+
+    count = len(before.ir.graph.inputs) - len(made.ir.graph.inputs)
+    if count:
+        kept = option("without", ["inputs"])
+        yield f"left out of the inputs: {counted(count, 'weight')} that the file lists there; {kept} keeps them"
 
 
 def _times(before: Model, made: Model, request: Request) -> Iterator[str]:
@@ -67,7 +78,7 @@ def at_wanted(original: Original, request: Request) -> Original:
     dropped = tuple(f"left out: {phrase}" for phrase in moved.dropped)
     made = replace(original, model=moved.model, remarks=(*original.remarks, *changed, *dropped))
     if original.kind == "ONNX" and request.verify and original.run is None:
-        return replace(made, run=runs(before, request.verify_on))
+        return replace(made, run=runs(before, request.verify_on), ran=before)
     return made
 
 

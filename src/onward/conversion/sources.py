@@ -37,6 +37,8 @@ class Original:
     """What a user should know of how it was read, a line each."""
     check: Callable[[], Verdict] | None = None
     """What compares the two, where that is not done by running both on feeds."""
+    ran: Model | None = None
+    """The ONNX model that `run` runs: what it says of sizes, the one that is written may not say any more."""
 
 
 def _saved_model(function: Any, request: Request) -> Model:

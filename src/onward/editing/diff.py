@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import onnx
 import onnx_ir as ir
 
 from onward.editing.differences import Change, Difference, Kind, Line
 from onward.editing.match import Pairs, match
-from onward.editing.sides import Numbers, Side, own_attributes
+from onward.editing.sides import Numbers, Side, graphs_of, own_attributes
 from onward.editing.training_graphs import algorithms, bindings
 from onward.editing.weights import Weights, contents, dtype_name, is_setting
+from onward.editing.weights import typed as typed_constant
 from onward.graph.constants import plain_constants
 from onward.graph.walk import all_nodes
 from onward.hub.collector import no_garbage_collection
@@ -60,7 +61,7 @@ def _compared(one: Model, other: Model) -> Difference:
     found.changes += _facts(one, other)
     found.changes += _ends(one.ir, other.ir)
     graphs = _Graphs(numbers, one.ir.opset_imports, other.ir.opset_imports)
-    inputs = _paired_inputs(one.ir.graph, other.ir.graph)
+    inputs = _paired(one.ir.graph.inputs, other.ir.graph.inputs)
     lines = graphs.compare(one.ir.graph, other.ir.graph, inputs, "")
     found.nodes = len(lines[0].nodes), len(lines[1].nodes)
     found.lines = list(_side_by_side(*lines, graphs.told))
@@ -93,13 +94,19 @@ def _entries(part: str, first: Mapping[str, str], second: Mapping[str, str]) -> 
             yield Change(part, "changed", name, (_text_change(first[name], second[name]),))
 
 
-def _paired_inputs(first: ir.Graph, second: ir.Graph) -> list[tuple[ir.Value, ir.Value]]:
-    """Inputs of equal names, and the others in their order where as many are left on either side."""
-    names = {value.name: value for value in second.inputs}
-    pairs = [(value, names[value.name]) for value in first.inputs if value.name in names]
+def _paired(first: Sequence[ir.Value], second: Sequence[ir.Value]) -> list[tuple[ir.Value, ir.Value]]:
+    """Inputs or outputs of equal names, and the others in their order where as many are left on either side."""
+    names = {value.name: value for value in second}
+    pairs = [(value, names[value.name]) for value in first if value.name in names]
     known = {value for pair in pairs for value in pair}
-    left = [[value for value in graph.inputs if value not in known] for graph in (first, second)]
+    left = [[value for value in side if value not in known] for side in (first, second)]
     return pairs + (list(zip(*left, strict=True)) if len(left[0]) == len(left[1]) else [])
+
+
+def _same_ends(first: ir.Graph, second: ir.Graph) -> list[tuple[ir.Value, ir.Value]]:
+    """The outputs that are told as the same, under another name maybe."""
+    pairs = _paired(first.outputs, second.outputs)
+    return [(a, b) for a, b in pairs if a.name == b.name or typed(a) == typed(b)]
 
 
 def _ends(first: ir.Model, second: ir.Model) -> Iterator[Change]:
@@ -159,7 +166,25 @@ class _Graphs:
             if node not in found:
                 self._tell(node, Change("node", "added", label(node), _reading(node), spelled(node), where))
         self.changes += weights.changes(where)
+        results = zip(first.outputs, second.outputs, strict=False) if where else _same_ends(first, second)
+        matched = {*pairs, *found}
+        for a, b in results:
+            if (a.producer() is None and b.producer() is None) or {a.producer(), b.producer()} & matched:
+                self._compare_results(a, b, twins, weights, where)
         return one, other, pairs
+
+    def _compare_results(
+        self, a: ir.Value, b: ir.Value, twins: Mapping[ir.Value, ir.Value], weights: Weights, where: str
+    ) -> None:
+        """Whether two outputs are the same result of the same node, the same input, or the same constant."""
+        held = Side.constant(a), Side.constant(b)
+        if held[0] is not None and held[1] is not None:
+            is_same = b in weights.pairs.get(a, ()) or self.numbers.of(held[0]) == self.numbers.of(held[1])
+        else:
+            is_same = twins.get(a) is b
+        if not is_same:
+            words = f"{_told(a, with_maker=True)} → {_told(b, with_maker=True)}"
+            self.changes.append(Change("output", "changed", a.name or "", (words,), where=where))
 
     def _tell(self, node: ir.Node, change: Change) -> None:
         self.told[node] = change
@@ -180,33 +205,21 @@ class _Graphs:
             words = f"is called {twin.name!r} now"
             self._tell(twin, Change("node", "renamed", label(node), (words,), spelled(node), where))
         for name, attribute in node.attributes.items():
-            other = twin.attributes.get(name)
-            if attribute.type is ir.AttributeType.GRAPH and other is not None and other.type is attribute.type:
-                if attribute.is_ref() or other.is_ref():
-                    continue
-                inner = attribute.as_graph(), other.as_graph()
+            place = f"{where}{', ' if where else ''}{name} of {spelled(node)} {label(node)!r}"
+            for inner in zip(graphs_of(attribute), graphs_of(twin.attributes.get(name)), strict=False):
                 inputs = list(zip(inner[0].inputs, inner[1].inputs, strict=False))
-                place = f"{where}{', ' if where else ''}{name} of {spelled(node)} {label(node)!r}"
                 self.compare(*inner, inputs, place, list(twins.items()))
 
     def _attributes(self, node: ir.Node, twin: ir.Node) -> Iterator[str]:
-        graphs = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
         first, second = (own_attributes(n, opsets) for n, opsets in zip((node, twin), self.opsets, strict=True))
         for name in dict.fromkeys((*first, *second)):
             a, b = first.get(name), second.get(name)
-            if all(one is None or one.type in graphs for one in (a, b)):
-                if (a is None) != (b is None):
-                    yield f"{name}: {'added' if a is None else 'removed'}"
-            elif self._key(a) != self._key(b):
+            graphs = len(graphs_of(a)), len(graphs_of(b))
+            if any(graphs):
+                if graphs[0] != graphs[1]:
+                    yield f"{name}: {'added' if a is None else 'removed' if b is None else 'of other graphs'}"
+            elif a is None or b is None or self.numbers.attribute(a) != self.numbers.attribute(b):
                 yield f"{name}: {_attribute(a)} → {_attribute(b)}"
-
-    def _key(self, attribute: ir.Attr | None) -> Any:
-        if attribute is None or attribute.is_ref():
-            return attribute and attribute.ref_attr_name
-        if attribute.type in (ir.AttributeType.TENSOR, ir.AttributeType.SPARSE_TENSOR):
-            return self.numbers.of(attribute.value)
-        value = attribute.value
-        return tuple(value) if isinstance(value, list | tuple) else value
 
 
 def _inputs(node: ir.Node, twin: ir.Node, twins: Mapping[ir.Value, ir.Value], weights: Weights) -> Iterator[str]:
@@ -217,8 +230,8 @@ def _inputs(node: ir.Node, twin: ir.Node, twins: Mapping[ir.Value, ir.Value], we
             if a is not b:
                 yield f"input {place}: {_told(a)} → {_told(b)}"
         elif is_setting(a) or is_setting(b):
-            if contents(a) != contents(b):
-                yield f"input {place}: {contents(a)} → {contents(b)}"
+            if weights.first.before.get(a) != weights.second.before.get(b):
+                yield f"input {place}: {' → '.join(_two_contents(a, b))}"
         elif a in weights.pairs:
             if b not in weights.pairs[a]:
                 yield f"input {place}: {_told(a)} → {_told(b)}"
@@ -228,6 +241,15 @@ def _inputs(node: ir.Node, twin: ir.Node, twins: Mapping[ir.Value, ir.Value], we
         elif twins.get(a) is not b:
             is_named_so = a.name == b.name
             yield f"input {place}: {_told(a, is_named_so)} → {_told(b, is_named_so)}"
+
+
+def _two_contents(a: ir.Value, b: ir.Value) -> tuple[str, str]:
+    """Two small constants in words, with their types where the numbers alone would not tell them apart."""
+    texts = contents(a), contents(b)
+    if texts[0] != texts[1]:
+        return texts
+    typed_ = [typed_constant(value) for value in (a, b)]
+    return f"{typed_[0]} {texts[0]}", f"{typed_[1]} {texts[1]}"
 
 
 def _outputs(node: ir.Node, twin: ir.Node) -> Iterator[str]:
@@ -271,7 +293,7 @@ def _training(first: Model, second: Model, numbers: Numbers) -> Iterator[Change]
         changes = [*_entries("training", bindings(first, index), bindings(second, index))]
         for part, one, other in algorithms(first, second, index):
             graphs = _Graphs(numbers, first.opset, second.opset)
-            graphs.compare(one, other, _paired_inputs(one, other), f"{part} of {name}")
+            graphs.compare(one, other, _paired(one.inputs, other.inputs), f"{part} of {name}")
             changes += graphs.changes
         if changes:
             yield Change("training", "changed", name)

@@ -52,7 +52,7 @@ class _Matcher:
         self._fresh: deque[tuple[ir.Node, ir.Node]] = deque()
 
     def by(self, key: Callable[[Side, ir.Node], Hashable], only_single: bool = False) -> None:
-        """Match nodes of equal keys: those of equal names, and the others in their order."""
+        """Match nodes of equal keys: those of equal names, or whose results have, and the others in their order."""
         groups = self._groups(self.first, key, self.pairs), self._groups(self.second, key, self._taken)
         for found, nodes in groups[0].items():
             others = groups[1].get(found, [])
@@ -72,14 +72,13 @@ class _Matcher:
         return made
 
     def _match(self, nodes: list[ir.Node], others: list[ir.Node]) -> None:
-        named = {node.name: node for node in reversed(others) if node.name}
-        left = []
-        for node in nodes:
-            twin = named.pop(node.name, None) if node.name else None
-            if twin is None:
-                left.append(node)
-            else:
-                self._pair(node, twin)
+        for names in (lambda node: (node.name, *_made(node)), lambda node: node.name, _made):
+            known = {names(node): node for node in reversed(others) if node not in self._taken}
+            for node in nodes:
+                twin = known.pop(names(node), None) if names(node) and node not in self.pairs else None
+                if twin is not None:
+                    self._pair(node, twin)
+        left = [node for node in nodes if node not in self.pairs]
         for node, twin in zip(left, [node for node in others if node not in self._taken], strict=False):
             self._pair(node, twin)
 

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onward.advice.nearest import meant
 from onward.advice.options import option
-from onward.editing.levelled import level
+from onward.editing.levelled import levelled
 from onward.editing.metadata import merge_metadata, tidy
 from onward.editing.weights import dtype_name
 from onward.errors import LeftOutWarning, OnwardError
@@ -57,9 +57,8 @@ def merge(first: Given, second: Given, join: Join, *, prefix: str | None = None)
 
 def merged(one: Model, other: Model, join: Join, prefix: str | None = None) -> tuple[Model, list[str]]:
     """The model, and what it is without, a sentence each."""
-    first, second = one.copy(), other.copy()
-    prefix = f"{second.name}/" if prefix is None else prefix
-    level(first, second)
+    first, second = levelled(one, other)
+    prefix = f"{other.name}/" if prefix is None else prefix
     pairs = _pairs(first, second, join)
     bound = {entry.value for info in first.training_info for entry in info.update_binding}
     joined = {value for value, _ in pairs}

@@ -38,6 +38,22 @@ class Numbers:
             known = self._prints[id(tensor)] = tensor, fingerprint(tensor)
         return known[1]
 
+    def attribute(self, attribute: ir.Attr) -> Any:
+        """What an attribute without graphs says, bit by bit: 0 and -0 are two numbers, and a NaN is itself."""
+        if attribute.is_ref():
+            return "reference", attribute.ref_attr_name
+        value = attribute.value
+        match attribute.type:
+            case ir.AttributeType.TENSOR | ir.AttributeType.SPARSE_TENSOR:
+                return self.of(value)
+            case ir.AttributeType.TENSORS | ir.AttributeType.SPARSE_TENSORS:
+                return tuple(map(self.of, value))
+            case ir.AttributeType.FLOAT:
+                return np.float32(value).tobytes()
+            case ir.AttributeType.FLOATS:
+                return np.asarray(value, np.float32).tobytes()
+        return tuple(value) if isinstance(value, list | tuple) else str(value)
+
 
 def fingerprint(tensor: ir.TensorProtocol) -> bytes:
     digest = hashlib.blake2b(f"{tensor.dtype.name}{tuple(tensor.shape.numpy())}".encode(), digest_size=16)
@@ -131,23 +147,9 @@ class Side:
         return self.numbers("op", node.domain, node.op_type, node.overload, key)
 
     def _attribute(self, attribute: ir.Attr) -> Any:
-        if attribute.is_ref():
-            return "reference", attribute.ref_attr_name
-        value = attribute.value
-        match attribute.type:
-            case ir.AttributeType.GRAPH:
-                return self._inner(value)
-            case ir.AttributeType.GRAPHS:
-                return tuple(map(self._inner, value))
-            case ir.AttributeType.TENSOR | ir.AttributeType.SPARSE_TENSOR:
-                return self.numbers.of(value)
-            case ir.AttributeType.TENSORS | ir.AttributeType.SPARSE_TENSORS:
-                return tuple(map(self.numbers.of, value))
-            case ir.AttributeType.FLOAT:
-                return np.float32(value).tobytes()
-            case ir.AttributeType.FLOATS:
-                return np.asarray(value, np.float32).tobytes()
-        return tuple(value) if isinstance(value, list | tuple) else str(value)
+        if attribute.is_ref() or attribute.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+            return self.numbers.attribute(attribute)
+        return tuple(map(self._inner, graphs_of(attribute)))
 
     def _inner(self, graph: ir.Graph) -> Key:
         """What a graph inside a node is; what it captures counts as an input of the node."""
@@ -159,6 +161,18 @@ class Side:
                     captured.setdefault(value, self.numbers("captured", len(captured)))
         side = Side(graph, self.opsets, self.numbers, {v: i for i, v in enumerate(graph.inputs)}, captured)
         return tuple(side._before(value) for value in graph.outputs)
+
+
+def graphs_of(attribute: ir.Attr | None) -> tuple[ir.Graph, ...]:
+    """The graphs that an attribute holds."""
+    if attribute is None or attribute.is_ref():
+        return ()
+    match attribute.type:
+        case ir.AttributeType.GRAPH:
+            return (attribute.as_graph(),)
+        case ir.AttributeType.GRAPHS:
+            return tuple(attribute.as_graphs())
+    return ()
 
 
 def _values(graph: ir.Graph) -> Iterable[ir.Value]:
@@ -191,6 +205,8 @@ def _same(attribute: ir.Attr, default: Any) -> bool:
         default = default.decode()
     if attribute.type in (ir.AttributeType.TENSOR, ir.AttributeType.GRAPH):
         return False
+    if attribute.type is ir.AttributeType.FLOAT:
+        return np.float32(value).tobytes() == np.float32(default).tobytes()  # -0 is not 0
     try:
         return bool((list(value) if isinstance(value, list | tuple) else value) == default)
     except ValueError:

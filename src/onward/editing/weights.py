@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,8 @@ from onward.hub.types import FLOATING
 
 SMALL = 16
 """Elements of a constant that is a setting of its node, and told with it."""
+PIECE = 1 << 20
+"""Elements of a weight that are compared at once."""
 
 
 def is_setting(value: ir.Value | None) -> bool:
@@ -103,7 +106,9 @@ class Weights:
 
 
 def _initializers(side: Side) -> dict[ir.Value, None]:
-    return {v: None for v in side.graph.initializers.values() if v.const_value is not None and not is_setting(v)}
+    """All but settings, which are told with the node that reads them."""
+    held = [value for value in side.graph.initializers.values() if value.const_value is not None]
+    return {value: None for value in held if not (is_setting(value) and value.uses())}
 
 
 def _print(side: Side, value: ir.Value) -> bytes:
@@ -123,17 +128,22 @@ def _apart(first: Side, second: Side, value: ir.Value, other: ir.Value) -> Itera
 def how_far(value: ir.Value, other: ir.Value) -> str:
     """In words, how much two tensors of one type and shape differ."""
     assert value.const_value is not None and other.const_value is not None
-    a, b = value.const_value.numpy(), other.const_value.numpy()
+    a, b = (np.ravel(each.numpy()) for each in (value.const_value, other.const_value))
     if a.dtype.kind not in "iufb" and value.dtype not in FLOATING:
         return f"{int(np.count_nonzero(a != b)):,} of {a.size:,} elements differ"
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    unlike = (a != b) & ~(np.isnan(a) & np.isnan(b))
-    with np.errstate(all="ignore"):
-        norm = float(np.linalg.norm(np.where(unlike, a - b, 0.0)))
-        whole = float(np.linalg.norm(a))
-        most = float(np.max(np.abs(a - b)[unlike]))
-    relative = f", {norm / whole:.2g} of its norm" if whole and np.isfinite(norm / whole) else ""
-    return f"{int(unlike.sum()):,} of {a.size:,} numbers differ, by up to {most:.3g}{relative}"
+    count, squares, whole, most = 0, 0.0, 0.0, 0.0
+    for start in range(0, a.size, PIECE):  # in doubles, a large weight would take several times its room
+        one, two = (each[start : start + PIECE].astype(np.float64) for each in (a, b))
+        unlike = (one != two) & ~(np.isnan(one) & np.isnan(two))
+        with np.errstate(all="ignore"):
+            apart = np.abs(one - two)[unlike]
+            squares += float(np.sum(apart**2))
+            whole += float(np.sum(one**2))
+        most = float(np.max(apart, initial=most))
+        count += int(unlike.sum())
+    share = math.sqrt(squares / whole) if whole and np.isfinite(squares / whole) else 0.0
+    relative = f", {share:.2g} of its norm" if share else ""
+    return f"{count:,} of {a.size:,} numbers differ, by up to {most:.3g}{relative}"
 
 
 def dtype_name(dtype: ir.DataType) -> str:
@@ -143,7 +153,7 @@ def dtype_name(dtype: ir.DataType) -> str:
 
 def typed(value: ir.Value) -> str:
     """`float32 [64, 3, 7, 7]`"""
-    tensor = value.const_value
+    tensor = ir.convenience.get_const_tensor(value)
     assert tensor is not None
     return f"{dtype_name(tensor.dtype)} {list(tensor.shape.numpy())}"
 

@@ -20,8 +20,11 @@ def plain_constants(model: ir.Model) -> None:
 def tensor_of(node: ir.Node) -> ir.TensorProtocol | None:
     """What a Constant holds, under the name of its output; None where it is a parameter of a function."""
     given = node.attributes.get("value")
-    if given is None or given.is_ref():
-        return ir.convenience.get_const_tensor(node.outputs[0])
+    if given is None:
+        odd = _tensor(node)
+        return ir.convenience.get_const_tensor(node.outputs[0]) if odd is None else odd
+    if given.is_ref():
+        return None
     tensor: ir.TensorProtocol = given.value
     tensor.name = node.outputs[0].name
     return tensor
@@ -31,6 +34,8 @@ def _tensor(node: ir.Node) -> ir.TensorProtocol | None:
     """The content of a form that is not read elsewhere, or None."""
     for name, attribute in node.attributes.items():
         match name:
+            case _ if attribute.is_ref():
+                return None
             case "sparse_value":
                 sparse: ir.TensorProtocol = attribute.value
                 return sparse

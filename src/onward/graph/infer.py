@@ -118,7 +118,8 @@ class Inference:
         """Set the types of the outputs of `node`, whose inputs have been inferred."""
         version = node.version = node.version or self._opsets.get(node.domain)
         schema = None if version is None else _schema(node.domain, node.op_type, version)
-        if schema is None or version is None:
+        is_open = any(attribute.is_ref() for attribute in node.attributes.values())  # only calls of its function tell
+        if schema is None or version is None or is_open:
             for value, kind in zip(node.outputs, added_kinds(node), strict=False):
                 self._known.forget(value)
                 if kind.type is not None and (value.type is None or value.shape is None):

@@ -1,12 +1,13 @@
-"""Writes a Scan as a function of one step."""
+"""Writes a Scan as a function of one step, and what ONNX Runtime has to be told of one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
 
 from onward.graph.build import Builder, Tensor
+from onward.graph.walk import all_nodes, inner_graphs
 
 Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Sequence[Tensor], Sequence[Tensor]]]
 """Of the states and a slice of each row: the new states, and a slice of each result."""
@@ -50,3 +51,17 @@ def give(op: Builder, graph: ir.Graph, results: Sequence[Tensor]) -> None:
         is_own = node is not None and node.graph is graph and tensor.value not in given
         given.append(tensor.value if is_own else op.Identity(tensor).value)
     graph.outputs[:] = given
+
+
+def ranks_of_results(model: ir.Model) -> dict[ir.Value, int]:
+    """By result of each step of a Scan how many dimensions it has, as far as that is known."""
+    scans = [node for node in all_nodes(model.graph) if node.op_type == "Scan"]
+    results = [value for node in scans for body in inner_graphs(node) for value in body.outputs]
+    return {value: len(value.shape) for value in results if value.shape is not None}
+
+
+def keep_ranks(ranks: Mapping[ir.Value, int]) -> None:
+    """Say them where the file says nothing: ONNX Runtime runs no Scan otherwise, and finds less in some opsets."""
+    for value, rank in ranks.items():
+        if value.shape is None:
+            value.shape = ir.Shape([None] * rank)

@@ -28,7 +28,8 @@ def _integer_divide(a: Array, b: Array) -> Array:
         return np.asarray(a / b)
     if not np.all(b):
         raise ValueError("division by zero")
-    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)
+    rounded = a // b  # down, and not towards zero; the smallest of the integers has no absolute value
+    return np.asarray(rounded + ((rounded < 0) & (rounded * b != a))).astype(a.dtype)
 
 
 def _cast(x: Array, *, to: int, **_: Any) -> Array:

@@ -70,9 +70,11 @@ def compared(
     raise AssertionError("unreachable")
 
 
-def compared_with_source(model: Model, run: Run, name: str, *, data: Any = None, **how: Any) -> Report:
-    """What an ONNX model makes of the same inputs as the model of a framework that it was made of."""
-    source = source_side(model, run, name)
+def compared_with_source(
+    model: Model, run: Run, name: str, *, graph: Model | None = None, data: Any = None, **how: Any
+) -> Report:
+    """What an ONNX model makes of the same inputs as the model that it was made of: of a framework, or `graph`."""
+    source = source_side(graph or model, run, name)
     failure: OnwardError | None = None
     report: Report | None = None
     for referee in REFEREES:

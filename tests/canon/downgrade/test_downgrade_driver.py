@@ -305,3 +305,59 @@ def test_bodies_of_ops_are_written_in_types_of_their_time() -> None:
     new = model("""<ir_version: 8, opset_import: ["" : 20]> g (int16 x) => (int16[n] y) <int16 o = {1}, int16 z = {0}> {
       y = Range (z, x, o) }""")
     same(ran(moved(new, 10), {"x": np.array(3, np.int16)})[0], np.arange(3, dtype=np.int16), 0)
+
+
+def test_what_a_call_decides_stays_open_in_a_function() -> None:
+    """The parameters of a function are attributes of its nodes without a value: no shape follows from a default."""
+    new = model("""<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+    g (float[2,3,4] x) => (float[a,b] y, float[c,d] z) {
+      y = own.act <alpha = 0.5, axis = 1> (x)
+      z = own.act <alpha = 0.25, axis = 2> (x)
+    }
+    <opset_import: ["" : 17], domain: "own">
+    act <alpha, axis> (a) => (f) {
+      one = Constant <value_ints = [1]> ()
+      b = LeakyRelu <alpha: float = @alpha> (a)
+      c = Gather <axis: int = @axis> (b, one)
+      d = Shape (c)
+      e = Expand (b, d)
+      f = Sub (e, c)
+    }""")
+    old = moved(new, 21)
+    assert len(old.functions) == 1
+    x = floats(2, 3, 4)
+    for wanted, found in zip(ran(new, {"x": x}), ran(old, {"x": x}), strict=True):
+        same(wanted, found, 1e-6)
+
+
+@pytest.mark.parametrize("target", [11, 13, 21])
+def test_a_sparse_constant(target: int) -> None:
+    numbers = numpy_helper.from_array(np.array([1.0, 2.0], np.float32), "numbers")
+    sparse = helper.make_sparse_tensor(numbers, numpy_helper.from_array(np.array([1, 5]), "places"), [2, 3])
+    held = helper.make_node("Constant", [], ["held"], sparse_value=sparse)
+    ends = [helper.make_tensor_value_info(name, 1, [2, 3]) for name in "xy"]
+    graph = helper.make_graph([held, helper.make_node("Add", ["x", "held"], ["y"])], "g", ends[:1], ends[1:])
+    new = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    same(ran(moved(new, target), {"x": X})[0], X + np.array([[0, 1, 0], [0, 0, 2]], np.float32), 0.0)
+
+
+@pytest.mark.parametrize("target", [11, 13, 18, 24])
+def test_a_scan_says_how_many_dimensions_its_results_have(target: int) -> None:
+    """ONNX Runtime asks for that, and may find it out in the opset of the file, but not in the one that is wanted."""
+    old = model("""<ir_version: 8, opset_import: ["" : 9]>
+    g (float[n,m] x, float[t,m] rows) => (float[n,m] y, float[t,n,m] z) {
+      y, z = Scan <num_scan_inputs = 1, body = b (float[n,m] s, float[m] e) => (float[n,m] p, float[n,m] q) {
+        a = Add (s, e)
+        p = Clip <min = -9.0, max = 9.0> (a)
+        q = Clip <min = -1.0, max = 1.0> (p)
+      }> (x, rows)
+    }""")
+    for attribute in old.graph.node[0].attribute:
+        for value in attribute.g.output:
+            value.type.tensor_type.ClearField("shape")
+    made = moved(old, target)
+    bodies = [attribute.g for attribute in made.graph.node[-1].attribute if attribute.name == "body"]
+    assert [len(value.type.tensor_type.shape.dim) for value in bodies[0].output] == [2, 2]
+    feeds = {"x": X, "rows": floats(4, 3)}
+    for wanted, found in zip(ran(old, feeds), ran(made, feeds), strict=True):
+        same(wanted, found, 0.0)

@@ -4,6 +4,7 @@ import numpy as np
 from new_files import New, cases, check, floats, ints
 
 X = floats(2, 3, 4)
+TEXTS = np.array(["a", "ü", "", "a"], dtype=object)
 ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 3.4e38], np.float32)
 HALVES = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 0.49, 3.7, -3.2], np.float32)
 
@@ -58,6 +59,9 @@ ARITHMETIC = [
 COMPARED = [
     New("Equal", 13, 10, [ODD, ODD]),
     New("Equal", 13, 10, [ODD, ODD[::-1].copy()]),
+    New("Equal", 19, 13, [TEXTS, TEXTS[1:2]], fixed=[1]),
+    New("Equal", 19, 8, [TEXTS[:2], TEXTS[:, None]], fixed=[0]),
+    New("Equal", 19, 13, [TEXTS, TEXTS], refused="none of them are known"),
     New("GreaterOrEqual", 16, 11, [ODD, np.float32([0])]),
     New("LessOrEqual", 16, 8, [X, X]),
     New("GreaterOrEqual", 16, 11, [ints(1, 2, 3), ints(2)]),
@@ -79,6 +83,8 @@ EINSUM = [
         ("bhid,bhjd->bhij", [floats(2, 3, 4, 5), floats(2, 3, 6, 5)]),
         ("bsnh,nhe->bse", [floats(2, 3, 4, 5), floats(4, 5, 6)]),
         ("ij,jk", [floats(2, 3), floats(3, 4)]),
+        ("ij,jk", [floats(2, 1), floats(3, 4)]),
+        ("abij,jik->abk", [floats(2, 3, 4, 2), floats(1, 4, 5)]),
         ("i,j->ij", [floats(2), floats(3)]),
         ("i,i->", [floats(3), floats(3)]),
         ("ijk->ki", [floats(2, 3, 4)]),

@@ -71,6 +71,7 @@ ORDER = [
     New("TopK", 11, 10, [X, ints(2)], {"sorted": 1}, outputs=2),
     New("TopK", 11, 9, [X, ints(2)], outputs=2, fixed=[1]),
     New("TopK", 11, 10, [ints(3, 1, 2), ints(2)], {"largest": 0}, outputs=2, refused="smallest of integers"),
+    New("TopK", 11, 9, [X, ints(0)], outputs=2, fixed=[1], refused="takes none of the elements"),
     New("DepthToSpace", 13, 10, [floats(1, 8, 2, 3)], {"mode": "CRD", "blocksize": 2}),
     New("DepthToSpace", 13, 10, [floats(1, 8, 2, 3)], {"blocksize": 2}),
 ]

@@ -3,6 +3,7 @@
 import onnx_ir as ir
 
 from onward.canon.downgrade.registry import Older, refuse
+from onward.graph.rewriter import dims
 
 
 def contracted(equation: str, values: list[ir.Value], op: Older) -> ir.Value:
@@ -37,9 +38,13 @@ def _ordered(value: ir.Value, term: str, wanted: str, op: Older) -> ir.Value:
 
 
 def _pair(a: ir.Value, left: str, b: ir.Value, right: str, kept: str, op: Older) -> tuple[ir.Value, str]:
-    """The product of two operands, with the letters in `kept` left: (batch, rows, sum) times (batch, sum, columns)."""
-    a, left = _summed(a, left, right + kept, op)
-    b, right = _summed(b, right, left + kept, op)
+    """The product of two operands, with the letters in `kept` left: (batch, rows, sum) times (batch, sum, columns).
+
+    What is as long as 1 in one operand may be longer in the other, whose sum it is multiplied by.
+    """
+    stretched = [c for c in left if c in right and c not in kept and 1 in (_size(a, left, c), _size(b, right, c))]
+    a, left = _summed(a, left, "".join({*right, *kept}.difference(stretched)), op)
+    b, right = _summed(b, right, "".join({*left, *kept}.difference(stretched)), op)
     batch = [c for c in left if c in right and c in kept]
     over = [c for c in left if c in right and c not in kept]
     rows = [c for c in left if c not in right]
@@ -59,6 +64,11 @@ def _pair(a: ir.Value, left: str, b: ir.Value, right: str, kept: str, op: Older)
     pieces = [_piece(shape, begin, end, op) for shape, begin, end in parts if end > begin]
     whole = op("Concat", *pieces, axis=0) if pieces else op.ints([])
     return op("Reshape", product, whole), "".join(batch + rows + columns)
+
+
+def _size(value: ir.Value, term: str, letter: str) -> int | None:
+    known = dims(value)
+    return None if known is None else known[term.index(letter)]
 
 
 def _piece(shape: ir.Value, begin: int, end: int, op: Older) -> ir.Value:

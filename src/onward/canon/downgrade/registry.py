@@ -24,7 +24,7 @@ class Unsayable(OnwardError):
 class RefusedError(UnsupportedError):
     """A node that an opset of `domain` cannot say."""
 
-    def __init__(self, message: str, domain: str) -> None:
+    def __init__(self, message: str = "", domain: str = "") -> None:
         super().__init__(message)
         self.domain = domain
 
@@ -44,6 +44,7 @@ class Older(Rewriter):
         self._inference = inference
         self.functions = {function.graph for function in model.functions.values()}
         """The graphs that can hold no weights."""
+        self.imports = model.opset_imports
 
     def _new(
         self, count: int, op_type: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any]

@@ -231,9 +231,11 @@ def topk_order(node: ir.Node, op: Older) -> None:
 
 @downgrade("TopK", since=10)
 def topk_count(node: ir.Node, op: Older) -> None:
-    count = op.fixed(input_of(node, 1), "k")
+    count = int(op.fixed(input_of(node, 1), "k").reshape(-1)[0])
+    if count < 1:
+        refuse("it takes none of the elements")
     set_inputs(node, [needed(node, 0)])
-    put(node, k=int(count.reshape(-1)[0]))
+    put(node, k=count)
 
 
 @downgrade("DepthToSpace", since=11)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 EPILOG = """examples:
   onward diff old.onnx new.onnx                      nodes, weights, inputs, outputs, metadata
@@ -36,10 +37,12 @@ def run(args: argparse.Namespace) -> int:
     from onward.editing.diff import diff
     from onward.report.difference.page import page
     from onward.report.difference.text import show
-    from onward.writing import write_text
+    from onward.writing import make_folder, refusals, write_text
 
     found = diff(args.first, args.second)
     if args.html:
+        with refusals(Path(args.html)):
+            make_folder(Path(args.html).parent)
         write_text(args.html, page(found))
     with until_unread():
         if args.json:

@@ -42,7 +42,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from onward.cli.graphs.written import told
+    from onward.cli.graphs.written import write
     from onward.conversion.output import check_output
     from onward.editing.extract import extracted
     from onward.model import load
@@ -50,5 +50,4 @@ def run(args: argparse.Namespace) -> None:
     out = Path(args.out)
     check_output(out, is_file=True)
     part, remarks = extracted(load(args.model), args.inputs, args.outputs)
-    part.save(out)
-    told(part, remarks, out)
+    write(part, remarks, out)

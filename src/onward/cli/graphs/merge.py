@@ -39,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from onward.cli.graphs.written import told
+    from onward.cli.graphs.written import write
     from onward.conversion.output import check_output
     from onward.editing.merge import merged
     from onward.model import load
@@ -47,8 +47,7 @@ def run(args: argparse.Namespace) -> None:
     out = Path(args.out)
     check_output(out, is_file=True)
     made, remarks = merged(load(args.first), load(args.second), joins(args.join), args.prefix)
-    made.save(out)
-    told(made, remarks, out)
+    write(made, remarks, out)
 
 
 def joins(given: list[str]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What a command says of an ONNX file that it wrote."""
+"""The ONNX file of a command, and what is said of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ if TYPE_CHECKING:
     from onward.model import Model
 
 
-def told(model: Model, remarks: list[str], out: Path) -> None:
-    """Its inputs and outputs, what it is without, and where it is."""
+def write(model: Model, remarks: list[str], out: Path) -> None:
+    """Write it, and tell its inputs and outputs, what it is without, and where it is."""
     from rich.console import Console
     from rich.markup import escape
 
     from onward.editing.diff import typed
+    from onward.model import load
     from onward.report.wording import counted, printable
+    from onward.writing import make_folder, refusals
 
+    with refusals(out):
+        make_folder(out.parent)
+    model.save(out)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     graph = model.ir.graph
     for part, values in (("input", graph.inputs), ("output", graph.outputs)):
@@ -25,4 +30,6 @@ def told(model: Model, remarks: list[str], out: Path) -> None:
                 console.print(escape(printable(f"{part} {value.name}: {typed(value)}", 300)))
     for remark in remarks:
         console.print(f"[yellow]note:[/] {escape(printable(remark, 1000))}")
-    console.print(f"[green]done:[/] {escape(str(out))} ({counted(len(graph), 'node')})")
+    beside = "".join(f", and beside it {path.name}" for path in load(out).data_files)
+    nodes = counted(len(graph), "node")
+    console.print(f"[green]done:[/] {escape(f'{out} ({nodes}){beside}')}")

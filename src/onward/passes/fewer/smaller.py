@@ -14,6 +14,7 @@ from onward.graph.constants import plain_constants
 from onward.graph.infer import infer
 from onward.graph.names import Names
 from onward.graph.origin import KEY as ORIGIN
+from onward.graph.scan import keep_ranks, ranks_of_results
 from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
 from onward.graph.walk import all_graphs, all_nodes
@@ -118,9 +119,11 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     remove_unused(graph)
     for value, tensor in held:
         value.const_value = tensor
+    ranks = ranks_of_results(graph)
     for each in all_graphs(graph.graph):
         for value, declared in zip(_ends(each), ends[each], strict=True):
             value.type, value.shape = declared
+    keep_ranks(ranks)
     if is_fixed:
         graph.graph.inputs.extend(graph.graph.initializers.values())
         if made.outline().ir_version >= OPEN:  # which the opset demands

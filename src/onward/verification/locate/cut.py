@@ -96,6 +96,7 @@ class Cutter:
             taken, results, nodes=nodes, initializers=weights, opset_imports=source.opset_imports, name=source.name
         )
         graph = view.clone()
+        _feed_beside(graph, given)
         as_inferred = [_type_as(value, feeds[value.name or ""]) for value in graph.inputs]
         if not all(as_inferred):
             for value in (value for node in graph for value in node.outputs):
@@ -119,6 +120,15 @@ class Cutter:
         made = object.__new__(Cutter)
         made._set(copy)
         return made
+
+
+def _feed_beside(graph: ir.Graph, given: Collection[str | None]) -> None:
+    """Take what is given also where a node makes it beside what is needed of that node."""
+    for value in [value for node in graph for value in node.outputs if value.name in given and value.uses()]:
+        fed = ir.Value(name=value.name, type=value.type, shape=value.shape)
+        value.replace_all_uses_with(fed)
+        value.name = f"{value.name}{OWN}"
+        graph.inputs.append(fed)
 
 
 def reads(node: ir.Node) -> Iterator[ir.Value]:
