@@ -11,6 +11,7 @@ import pytest
 
 import onward
 from onward.bits.integers import quantized
+from onward.bits.observed import with_outputs
 from onward.bits.search import Judge, accuracy, fewest_left
 from onward.errors import OnwardError, UnsupportedError, VerificationError
 from onward.model import Model
@@ -222,3 +223,22 @@ def test_layers_in_sixteen_or_eight_bits_stay() -> None:
     found = quantized(model_of(more, **given, w=weight), images())
     assert len(found.layers) == 1 and found.loss < 0.02
     assert [node.op_type for node in found.model.ir.graph].count("QuantizeLinear") == 2
+
+
+def test_sizes_that_numbers_decide_are_told() -> None:
+    """Of two layers, the second reads as many rows as the first decides; in 8 bits it decides otherwise."""
+    text = """(float[batch,4,6,6] x) => (float[n,4,6,6] y) {
+        a = Conv <kernel_shape=[1,1]> (x, w)
+        means = ReduceMean <axes=[1,2,3], keepdims=0> (a)
+        above = Greater (means, limit)
+        some = Compress <axis=0> (a, above)
+        y = Conv <kernel_shape=[1,1]> (some, w)
+    }"""
+    weight, samples = RNG.standard_normal((4, 4, 1, 1)).astype(np.float32), images()
+    floats = model_of(text, w=weight, limit=np.float32(-9))
+    made = quantized(floats, samples).model
+    means = [prepare("onnxruntime", with_outputs(one, ["means"]))(samples[0])["means"] for one in (floats, made)]
+    row = int(np.argmax(abs(means[0] - means[1])))
+    model = model_of(text, w=weight, limit=(means[0][row] + means[1][row]) / 2)
+    found = quantized(model, samples)
+    assert found.loss == np.inf and sorted(layer.loss for layer in found.layers)[1] == np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -149,7 +150,8 @@ def _integers(model: Model, request: Request, samples: Sequence[Inputs], told: T
     lines += [f"  {one.node} ({one.op}) stays in floats" for one in floats]
     rest = [one for one in found.layers if not one.is_float and one.loss]
     for one in ranked_by(rest, lambda one: one.loss)[:SHOWN]:
-        lines.append(f"  {one.node} ({one.op}): its result is off by {100 * one.loss:.2g} %")
+        how = f"is off by {100 * one.loss:.2g} %" if math.isfinite(one.loss) else "has another size"
+        lines.append(f"  {one.node} ({one.op}): its result {how}")
     return Fewer(found.model, _verdict("int8", found.loss, found.what, request.max_loss, len(samples)), tuple(lines))
 
 
@@ -186,7 +188,12 @@ def _blocks(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
 def _verdict(bits: str, loss: float, what: str, most: float | None, sets: int) -> Verdict:
     from onward.verification.check import Verdict
 
-    lost = f"{100 * loss:.2g} % of accuracy is lost" if what == "accuracy" else f"{what} are off by {100 * loss:.2g} %"
+    if what == "accuracy":
+        lost = f"{100 * loss:.2g} % of accuracy is lost"
+    elif math.isfinite(loss):
+        lost = f"{what} are off by {100 * loss:.2g} %"
+    else:
+        lost = f"{what} become other ones in size or kind"
     words = f"{lost} by {bits}, over {_count(sets, 'set')} of inputs"
     if most is None:
         return Verdict("not the same", f"{words}; check what it means for your data")
