@@ -4,7 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint style types pytest coverage docs site setup clean
+.PHONY: demo test check lint style types pytest clusters coverage docs site setup clean
 
 setup: $(VENV)/ready
 
@@ -63,16 +63,22 @@ $(VENV)/octave: | $(VENV)/browser
 	echo "No Octave: the tests of MATLAB source will be skipped."
 	touch $@
 
-# Programs are installed beside packages, and types are checked beside the tests: one by one, a processor would be idle.
+# Programs are installed beside packages. Types are checked, and tests of clusters, which mostly wait, are run beside the
+# other tests: one by one, a processor would be idle.
+CLUSTERS := tests/zoo/test_lost_results.py tests/cli/test_cli_ray.py tests/scoring/test_score_ray.py
+
 test:
 	$(MAKE) --jobs 2 style $(VENV)/octave
-	$(MAKE) --jobs 2 types pytest
+	$(MAKE) --jobs 3 types pytest clusters
+
+clusters: setup
+	$(BIN)/pytest $(CLUSTERS)
 
 # Tests start many commands, which need not compile the package each time, even where Python may not write down what it
 # compiled.
 pytest: setup $(VENV)/browser $(VENV)/octave
 	$(BIN)/python -m compileall -q -j 2 src
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal $(CLUSTERS:%=--ignore=%)
 
 clean:
 	rm -rf $(VENV) build

@@ -21,7 +21,7 @@ from onward.engine.store import package_version
 
 QUICK = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-    " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false"
+    " --xla_cpu_parallel_codegen_split_count=1"
 )
 """Programs of tests run once: XLA need not make them fast. It reads this once, so it is said before JAX is imported."""
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
@@ -40,8 +40,6 @@ STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
 
 
 HERE = Path(__file__).parent
-LONG = frozenset({"zoo/test_lost_results.py"})
-"""What takes minutes is begun first: begun last, it would keep one process busy when the others have nothing left."""
 SLOW = frozenset((HERE / "slow.txt").read_text().split())
 """Tests whose cases take about a second or more in all, measured by `--durations`: `make check` leaves them out."""
 
@@ -60,7 +58,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--every-case"):
         items[:] = [item for item in items if not is_left_out(item)]
-    items.sort(key=lambda item: item.path.relative_to(HERE).as_posix() not in LONG)
     for item in items:
         if f"{item.path.relative_to(HERE).as_posix()}::{item.name.partition('[')[0]}" in SLOW:
             item.add_marker(pytest.mark.slow)
