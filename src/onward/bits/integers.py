@@ -74,7 +74,8 @@ def quantized(
     if not set(layers) - set(always):
         raise UnsupportedError(
             f"no layer of this model ({', '.join(LAYERS)}) can be in 8 bits: of layers that compute in 32 bits, and are"
-            " not quantized yet, there are none" + (" but those that stay as asked" if always else "")
+            f" not quantized yet, there are none{' but those that stay as asked' if always else ''}; give the model"
+            " that this one was made of, if there is one"
         )
     run = prepare("onnxruntime", model)
     expected = [run(inputs) for inputs in samples]
