@@ -52,7 +52,7 @@ PEERS = {
     "onnxsim": "import onnx, onnxsim, sys; onnx.save(onnxsim.simplify(onnx.load(sys.argv[1]))[0], sys.argv[2])",
     "onnxslim": "import onnx, onnxslim, sys; onnx.save(onnxslim.slim(onnx.load(sys.argv[1])), sys.argv[2])",
 }
-LIMITS = Limits(1800.0, 8 * 10**9)
+LIMITS = Limits(1800.0, 16 * 10**9)
 SESSIONS, ROUNDS, SECONDS = 3, 9, 3.0
 """How often all are loaded anew; the turns of each then, at least, and the seconds of all together."""
 FEWEST, LONGEST = 5, 30.0
