@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 
 import onward
+from onward.bits.centred import centred
 from onward.bits.integers import quantized
 from onward.bits.observed import with_outputs
 from onward.bits.search import Judge, accuracy, fewest_left
@@ -242,3 +243,24 @@ def test_sizes_that_numbers_decide_are_told() -> None:
     model = model_of(text, w=weight, limit=(means[0][row] + means[1][row]) / 2)
     found = quantized(model, samples)
     assert found.loss == np.inf and sorted(layer.loss for layer in found.layers)[1] == np.inf
+
+
+def test_channels_are_where_they_were_on_average() -> None:
+    text = """(float[batch,4,6,6] x) => (float[batch,4,6,6] y) {
+        a = Conv <kernel_shape=[1,1]> (x, w, b)
+        y = Relu (a)
+    }"""
+    weight, samples = RNG.standard_normal((4, 4, 1, 1)).astype(np.float32), images()
+    model = model_of(text, w=weight, b=np.ones(4, np.float32))
+    made = quantized(model, samples).model
+    (bias,) = (v for v in made.ir.graph.initializers.values() if v.dtype == ir.DataType.INT32 and v.shape == (4,))
+    numbers = bias.const_value.numpy()
+    bias.const_value = ir.tensor(numbers + np.int32([0, 900, -900, 300]), name=bias.name)  # shifted on purpose
+
+    def means(one: Model) -> np.ndarray:
+        return prepare("onnxruntime", one)(samples[0])["y"].mean(axis=(0, 2, 3))
+
+    layer = next(node.name or "" for node in made.ir.graph if node.op_type == "Conv")
+    results = {layer: ("y", "y")}
+    assert np.abs(means(made) - means(model)).max() > 0.02
+    assert np.abs(means(centred(model, made, results, samples)) - means(model)).max() < 0.01

@@ -15,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.bits.alone import effects
+from onward.bits.centred import centred
 from onward.bits.chosen import check_patterns, is_named
 from onward.bits.observed import LAYERS, Observed, is_layer, pieces, result, with_outputs
 from onward.bits.quantizer import Quantizer
@@ -27,6 +28,10 @@ from onward.runners import prepare
 from onward.runners.calls import Inputs
 
 CHOICES: tuple[Choice, ...] = ("all", "nearest")
+EVENED = 4
+"""Of so many parts of the samples, one is run to find what is shifted."""
+FURTHER = 1.1
+"""The error of the outputs in which shifts are evened out may be larger by this: it is of single numbers."""
 RUN = 2
 """Parts of the samples that each layer is measured on."""
 
@@ -85,7 +90,16 @@ def quantized(
     made: dict[tuple[str, ...], Model] = {}
     tried = {choice: quantizer.made(always, choice) for choice in CHOICES}
     choice = min(tried, key=lambda one: by_outputs.loss(prepare("onnxruntime", tried[one])))
-    made[()] = tried[choice]
+
+    def evened(one: Model) -> Model:
+        """With its channels where they were on average, unless that takes it further off."""
+        found = centred(source, one, _named(one, layers), pieces(source, samples)[::EVENED])
+        losses = [by_outputs.loss(prepare("onnxruntime", each)) for each in (one, found)]
+        is_held = most is None or judge.loss(prepare("onnxruntime", found)) <= most
+        return found if is_held and losses[1] <= FURTHER * losses[0] else one
+
+    told("moving biases by what 8 bits shift")
+    made[()] = evened(tried[choice])
 
     def attempt(floats: Sequence[str]) -> float:
         key = tuple(floats)
@@ -101,6 +115,8 @@ def quantized(
         asked = [name for name in layers if name not in always]
         alone = effects(source, asked, quantizer.weights, quantizer.ranges(choice), pieces(source, samples)[:RUN], told)
         floats, loss = fewest_left(ranked_by(asked, alone.__getitem__), attempt, most)
+        made[tuple(floats)] = evened(made[tuple(floats)])
+        loss = judge.loss(prepare("onnxruntime", made[tuple(floats)]))
     stay = {*always, *floats}
     found = [Layer(name, node.op_type, losses[name], name in stay) for name, node in layers.items()]
     return Quantized(made[tuple(floats)], tuple(found), loss, judge.what)
@@ -108,9 +124,9 @@ def quantized(
 
 def _losses(source: Model, made: Model, layers: Mapping[str, ir.Node], samples: Sequence[Inputs]) -> dict[str, float]:
     """By layer, how much more its result is off than the worst of what it reads."""
-    held = {value.name or "": _held(value).name or "" for node in made.ir.graph for value in node.outputs}
-    values = {name: next((v for v in _results(node) if v in held), "") for name, node in layers.items()}
-    read = sorted({name for name in values.values() if name})
+    results = _named(made, layers)
+    values, held = {name: pair[0] for name, pair in results.items()}, dict(results.values())
+    read = sorted(held)
     ours = prepare("onnxruntime", with_outputs(source, read))
     theirs = prepare("onnxruntime", with_outputs(made, [held[name] for name in read]))
     errors: dict[str, float] = dict.fromkeys(read, 0.0)
@@ -128,6 +144,13 @@ def _losses(source: Model, made: Model, layers: Mapping[str, ir.Node], samples: 
         for value in node.outputs:
             before[value.name or ""] = here if is_layer(node) else came
     return lost
+
+
+def _named(made: Model, layers: Mapping[str, ir.Node]) -> dict[str, tuple[str, str]]:
+    """By layer, what its result is called, and that which holds it in `made`."""
+    held = {value.name or "": _held(value).name or "" for node in made.ir.graph for value in node.outputs}
+    found = {name: next((v for v in _results(node) if v in held), "") for name, node in layers.items()}
+    return {name: (value, held[value]) for name, value in found.items() if value}
 
 
 def _off(expected: Any, found: Any) -> float:
