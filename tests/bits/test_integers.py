@@ -253,9 +253,10 @@ def test_channels_are_where_they_were_on_average() -> None:
     weight, samples = RNG.standard_normal((4, 4, 1, 1)).astype(np.float32), images()
     model = model_of(text, w=weight, b=np.ones(4, np.float32))
     made = quantized(model, samples).model
-    (bias,) = (v for v in made.ir.graph.initializers.values() if v.dtype == ir.DataType.INT32 and v.shape == (4,))
-    numbers = bias.const_value.numpy()
-    bias.const_value = ir.tensor(numbers + np.int32([0, 900, -900, 300]), name=bias.name)  # shifted on purpose
+    bias = made.ir.graph.initializers["b_quantized"]
+    bias.const_value = ir.tensor(
+        bias.const_value.numpy() + np.int32([0, 900, -900, 300]), name=bias.name
+    )  # shifted on purpose
 
     def means(one: Model) -> np.ndarray:
         return prepare("onnxruntime", one)(samples[0])["y"].mean(axis=(0, 2, 3))
