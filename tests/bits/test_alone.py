@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import onward
-from onward.bits.alone import alone, effects
-from onward.bits.observed import Observed, is_layer, pieces
-from onward.bits.quantizer import Quantizer
-from onward.bits.ready import ready
+from onward.bits.eight.alone import alone, effects
+from onward.bits.eight.observed import Observed, is_layer, pieces
+from onward.bits.eight.quantizer import Quantizer
+from onward.bits.eight.ready import ready
 from onward.model import Model
 from onward.runners import prepare
 

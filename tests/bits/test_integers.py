@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 
 import onward
-from onward.bits.centred import centred
+from onward.bits.eight.centred import centred
+from onward.bits.eight.observed import with_outputs
 from onward.bits.integers import quantized
-from onward.bits.observed import with_outputs
 from onward.bits.search import Judge, accuracy, fewest_left
 from onward.errors import OnwardError, UnsupportedError, VerificationError
 from onward.model import Model

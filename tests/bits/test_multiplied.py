@@ -9,9 +9,9 @@ import onnx.parser
 import pytest
 
 from onward.bits.compensated import Grid, compensated
-from onward.bits.multiplied import Matrix, matrices
-from onward.bits.ranges import STEPS, Ranges
-from onward.bits.unsaturated import LARGEST, TOGETHER, Seen, rounded, scales
+from onward.bits.eight.multiplied import Matrix, matrices
+from onward.bits.eight.ranges import STEPS, Ranges
+from onward.bits.eight.unsaturated import LARGEST, TOGETHER, Seen, rounded, scales
 from onward.graph.infer import infer
 from onward.model import Model, load
 from onward.runners import prepare

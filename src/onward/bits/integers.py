@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.bits.alone import effects
-from onward.bits.centred import centred
 from onward.bits.chosen import check_patterns, is_named
-from onward.bits.observed import LAYERS, Observed, is_layer, pieces, result, with_outputs
-from onward.bits.quantizer import Quantizer
-from onward.bits.ranges import Choice
-from onward.bits.ready import ready
+from onward.bits.eight.alone import effects
+from onward.bits.eight.centred import centred
+from onward.bits.eight.observed import LAYERS, Observed, is_layer, pieces, result, with_outputs
+from onward.bits.eight.quantizer import Quantizer
+from onward.bits.eight.ranges import Choice
+from onward.bits.eight.ready import ready
 from onward.bits.search import Judge, fewest_left, ranked_by
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import onnx_ir as ir
 
-from onward.bits.multiplied import Floats
-from onward.bits.observed import held
-from onward.bits.ranges import STEPS, Range
+from onward.bits.eight.multiplied import Floats
+from onward.bits.eight.observed import held
+from onward.bits.eight.ranges import STEPS, Range
 from onward.bits.search import Judge
 from onward.graph.build import Builder
 from onward.model import Model

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import onnx_ir as ir
 
-from onward.bits.multiplied import Matrix, matrices
-from onward.bits.ranges import Ranges
-from onward.bits.unsaturated import ROWS, Seen
+from onward.bits.eight.multiplied import Matrix, matrices
+from onward.bits.eight.ranges import Ranges
+from onward.bits.eight.unsaturated import ROWS, Seen
 from onward.graph.replace import constant, is_op, made_by, only_user
 from onward.model import Model
 from onward.runners import prepare

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.bits.observed import with_outputs
+from onward.bits.eight.observed import with_outputs
 from onward.graph.replace import constant, made_by
 from onward.model import Model
 from onward.runners import prepare

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import onnx_ir as ir
 
-from onward.bits.observed import LAYERS, with_outputs
+from onward.bits.eight.observed import LAYERS, with_outputs
 from onward.canon.opset import at_opset
 from onward.graph.infer import infer
 from onward.graph.names import Names

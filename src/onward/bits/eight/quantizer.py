@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.bits.observed import FOLLOW, LAYERS, Observed, is_layer
-from onward.bits.ranges import Choice, Range
-from onward.bits.safe_names import SafeNames
-from onward.bits.unsaturated import rounded, scales
+from onward.bits.eight.observed import FOLLOW, LAYERS, Observed, is_layer
+from onward.bits.eight.ranges import Choice, Range
+from onward.bits.eight.safe_names import SafeNames
+from onward.bits.eight.unsaturated import rounded, scales
 from onward.model import Model, load
 from onward.runners.calls import Inputs
 

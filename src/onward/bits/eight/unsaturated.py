@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onward.bits.compensated import Grid, Moments, Numbers, compensated
-from onward.bits.multiplied import Floats, Matrix
+from onward.bits.eight.multiplied import Floats, Matrix
 
 LARGEST, TOGETHER = 127, 128
 """Of one number, and of two of one sign."""

@@ -1,0 +1,1 @@
+"""What layers in 8 bits are made of, and with."""
