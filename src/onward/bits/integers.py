@@ -86,17 +86,18 @@ def quantized(
     expected = [run(inputs) for inputs in samples]
     judge, by_outputs = Judge(samples, expected, labels), Judge(samples, expected)
     told("measuring what layers read and give")
-    quantizer = Quantizer(source, pieces(source, samples)[:1], Observed.on(source, samples))
+    parts = pieces(source, samples)
+    quantizer = Quantizer(source, parts[:1], Observed.on(source, samples))
     made: dict[tuple[str, ...], Model] = {}
     tried = {choice: quantizer.made(always, choice) for choice in CHOICES}
     choice = min(tried, key=lambda one: by_outputs.loss(prepare("onnxruntime", tried[one])))
 
     def evened(one: Model) -> Model:
         """With its channels where they were on average, unless that takes it further off."""
-        found = centred(source, one, _named(one, layers), pieces(source, samples)[::EVENED])
-        losses = [by_outputs.loss(prepare("onnxruntime", each)) for each in (one, found)]
-        is_held = most is None or judge.loss(prepare("onnxruntime", found)) <= most
-        return found if is_held and losses[1] <= FURTHER * losses[0] else one
+        found = centred(source, one, _named(one, layers), parts[::EVENED])
+        before, after = (prepare("onnxruntime", each) for each in (one, found))
+        is_held = most is None or judge.loss(after) <= most
+        return found if is_held and by_outputs.loss(after) <= FURTHER * by_outputs.loss(before) else one
 
     told("moving biases by what 8 bits shift")
     made[()] = evened(tried[choice])
@@ -109,11 +110,11 @@ def quantized(
         return judge.loss(prepare("onnxruntime", made[key]))
 
     loss = attempt([])
-    losses = _losses(source, made[()], layers, pieces(source, samples)[:RUN])
+    losses = _losses(source, made[()], layers, parts[:RUN])
     floats: list[str] = []
     if most is not None and loss > most:
         asked = [name for name in layers if name not in always]
-        alone = effects(source, asked, quantizer.weights, quantizer.ranges(choice), pieces(source, samples)[:RUN], told)
+        alone = effects(source, asked, quantizer.weights, quantizer.ranges(choice), parts[:RUN], told)
         floats, loss = fewest_left(ranked_by(asked, alone.__getitem__), attempt, most)
         made[tuple(floats)] = evened(made[tuple(floats)])
         loss = judge.loss(prepare("onnxruntime", made[tuple(floats)]))

@@ -28,6 +28,7 @@ class Quantizer:
         self._source, self._samples, self._observed = source, samples, observed
         self.weights = {name: rounded(*found) for name, found in observed.seen.items()}
         """Rounded ones, by layer."""
+        self._ranges: dict[Choice, dict[str, Range]] = {}
 
     def made(self, floats: Collection[str], choice: Choice) -> Model:
         """The model in 8 bits, but the layers named; with ranges by choice."""
@@ -67,7 +68,9 @@ class Quantizer:
 
     def ranges(self, choice: Choice) -> dict[str, Range]:
         """By value."""
-        return {name: self._observed.ranges.of(name, choice) for name in self._observed.ranges}
+        if choice not in self._ranges:
+            self._ranges[choice] = {name: self._observed.ranges.of(name, choice) for name in self._observed.ranges}
+        return self._ranges[choice]
 
     def _scales(self, name: str, kind: Any) -> list[dict[str, Any]]:
         matrix, _ = self._observed.seen[name]
